@@ -25,8 +25,8 @@
 #include "plx_star_progress.hpp"
 #include "probe/settings.hpp"
 #include "rt/runtime.hpp"
-#include "star/agreement.hpp"
-#include "star/run.hpp"
+#include "star/driver/agreement.hpp"
+#include "star/driver/run.hpp"
 
 namespace {
 

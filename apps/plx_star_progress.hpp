@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "star/run.hpp"
+#include "star/driver/run.hpp"
 
 namespace plx::app {
 

@@ -14,8 +14,8 @@
 #include "probe/record/recorder.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
-#include "star/regrid.hpp"
-#include "star/stepper.hpp"
+#include "star/refine/regrid.hpp"
+#include "star/runners/stepper.hpp"
 
 namespace {
 

@@ -10,8 +10,8 @@
 #include "base/clock.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
-#include "star/regrid.hpp"
-#include "star/stepper.hpp"
+#include "star/refine/regrid.hpp"
+#include "star/runners/stepper.hpp"
 
 namespace {
 

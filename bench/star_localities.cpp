@@ -24,7 +24,7 @@
 #include "probe/record/recorder.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
-#include "star/simulation.hpp"
+#include "star/driver/simulation.hpp"
 
 namespace {
 

@@ -41,7 +41,7 @@ if(PLX_BUILD_APPS)
   install(EXPORT parallax-star-targets NAMESPACE plx:: DESTINATION ${package_dir})
   install(TARGETS plx-star RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/add_problem.cmake DESTINATION ${package_dir})
-  set(star_roots base/config.hpp star/analysis.hpp star/problems/registry.hpp star/step/gas_step.hpp star/device/portable_operation.hpp)
+  set(star_roots base/config.hpp star/output/analysis.hpp star/problems/registry.hpp star/step/gas_step.hpp star/device/portable_operation.hpp)
 endif()
 
 # Public headers and the headers they include are determined at install time: sources may change after configuration.

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "mesh/curve_cut.hpp"
-#include "mesh/halo.hpp"
+#include "mesh/border/halo.hpp"
+#include "mesh/tree/curve_cut.hpp"
 
 namespace plx::scale {
 

@@ -11,7 +11,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "mesh/curve_parts.hpp"
+#include "mesh/tree/curve_parts.hpp"
 #include "work_graph.hpp"
 #include "workload.hpp"
 

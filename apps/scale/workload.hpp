@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "mesh/block_mesh.hpp"
+#include "mesh/tree/block_mesh.hpp"
 
 namespace plx::scale {
 

@@ -21,7 +21,7 @@
 #include "gpu/backend.hpp"
 #include "report.hpp"
 #include "star/device/device_gas.hpp"
-#include "star/device/gas_cases_test.hpp"
+#include "star/device/rows/test/gas_cases_test.hpp"
 
 namespace {
 

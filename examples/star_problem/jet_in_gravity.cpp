@@ -3,8 +3,8 @@
 #include <cmath>
 
 #include "base/config.hpp"
-#include "star/analysis.hpp"
 #include "star/device/portable_operation.hpp"
+#include "star/output/analysis.hpp"
 #include "star/problems/registry.hpp"
 #include "star/step/gas_step.hpp"
 

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "mesh/tree.hpp"
+#include "mesh/tree/tree.hpp"
 
 namespace plx::step {
 

@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include "mesh/block_mesh.hpp"
-#include "mesh/curve_parts.hpp"
-#include "mesh/tree.hpp"
+#include "mesh/tree/block_mesh.hpp"
+#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/tree.hpp"
 #include "step/recipe.hpp"
 
 namespace plx::step {

@@ -33,7 +33,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "mesh/tree.hpp"
+#include "mesh/tree/tree.hpp"
 #include "step/border.hpp"
 
 namespace plx::step {

@@ -17,8 +17,8 @@
 #include <memory>
 #include <vector>
 
-#include "mesh/block_mesh.hpp"
-#include "mesh/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
+#include "mesh/tree/curve_parts.hpp"
 #include "rt/patterns/input_count.hpp"
 #include "step/exchange.hpp"
 #include "step/node_graph.hpp"

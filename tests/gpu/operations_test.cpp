@@ -16,7 +16,7 @@
 #include "gpu/device.hpp"
 #include "gpu/testing/operation_table.hpp"
 #include "ladder/block_rows.hpp"
-#include "star/device/operation_rows.hpp"
+#include "star/device/rows/operation_rows.hpp"
 
 namespace {
 

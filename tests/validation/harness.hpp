@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "rt/runtime.hpp"
+#include "star/driver/simulation.hpp"
 #include "star/problems/error_norms.hpp"
-#include "star/simulation.hpp"
 
 namespace plx::star::validation {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "harness.hpp"
-#include "mesh/checkpoint.hpp"
-#include "star/identity.hpp"
+#include "mesh/files/checkpoint.hpp"
+#include "star/driver/identity.hpp"
 
 namespace plx::star::validation {
 namespace {

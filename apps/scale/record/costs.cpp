@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "mesh/halo.hpp"
-#include "mesh/regrid.hpp"
+#include "mesh/border/halo.hpp"
+#include "mesh/tree/regrid.hpp"
 #include "net/job.hpp"
 #include "rt/async.hpp"
 #include "rt/latch.hpp"

@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <string>
 
-#include "star/gas.hpp"
+#include "star/state/gas.hpp"
 
 namespace plx {
 class job;

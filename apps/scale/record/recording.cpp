@@ -14,13 +14,13 @@
 #include "net/core/node.hpp"
 #include "net/job.hpp"
 #include "probe/record/recorder.hpp"
-#include "star/simulation.hpp"
+#include "star/driver/simulation.hpp"
 
 namespace plx::scale {
 
 namespace {
 
-constexpr std::size_t group_bytes = std::size_t{64} << 10;  // of plx-star (star/gas.cpp)
+constexpr std::size_t group_bytes = std::size_t{64} << 10;  // of plx-star (star/state/gas.cpp)
 
 constexpr std::array kinds{"star.stage",  "star.flux_correction", "star.step", "star.totals",    "star.refinement",
                            "star.regrid", "star.check",           "star.pack", "star.adapt_mesh"};

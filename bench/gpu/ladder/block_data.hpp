@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "star/device/step_data.hpp"
+#include "star/device/data/step_data.hpp"
 
 namespace plx::star::device {
 

@@ -7,9 +7,9 @@
 
 #include "gpu/cuda/kernel.hpp"
 #include "block_operations.hpp"
-#include "star/device/full3d_body.hpp"
-#include "star/device/run_bodies.hpp"
-#include "star/device/tiles_body.hpp"
+#include "star/device/bodies/full3d_body.hpp"
+#include "star/device/bodies/run_bodies.hpp"
+#include "star/device/bodies/tiles_body.hpp"
 
 namespace plx::star::device {
 namespace {

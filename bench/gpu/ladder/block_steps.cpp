@@ -10,10 +10,10 @@
 #include "base/assert.hpp"
 #include "block_operations.hpp"
 #include "gpu/buffer.hpp"
-#include "mesh/tile.hpp"
+#include "mesh/between/tile.hpp"
 #include "rt/async.hpp"
 #include "rt/future.hpp"
-#include "star/device/mesh_tables.hpp"
+#include "star/device/data/mesh_tables.hpp"
 
 namespace plx::star::device {
 

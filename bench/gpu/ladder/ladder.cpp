@@ -35,13 +35,13 @@
 #include "base/clock.hpp"
 #include "block_steps.hpp"
 #include "gpu/backend.hpp"
-#include "mesh/gather.hpp"
+#include "mesh/between/gather.hpp"
 #include "report.hpp"
 #include "rt/async.hpp"
 #include "rt/future.hpp"
 #include "rt/runtime.hpp"
-#include "star/device/gas_cases_test.hpp"
-#include "star/device/reference_stepper_test.hpp"
+#include "star/device/rows/test/gas_cases_test.hpp"
+#include "star/device/test/reference_stepper_test.hpp"
 #include "star/hydro/stage.hpp"
 
 namespace plx::bench {

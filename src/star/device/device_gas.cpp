@@ -7,9 +7,9 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
-#include "mesh/tile.hpp"
+#include "mesh/between/tile.hpp"
 #include "num/exact_sum.hpp"
-#include "star/device/mesh_tables.hpp"
+#include "star/device/data/mesh_tables.hpp"
 #include "star/device/module_data.hpp"
 #include "star/device/operations.hpp"
 #include "star/step/gas_step.hpp"

@@ -5,7 +5,7 @@
 //
 // Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage (two
 // with full3d) and one at its end, as one graph; a new mesh uploads 200 bytes per block. Memory: three arenas; with
-// full3d 290 KB more per 8^3 cells. Example: star/device/device_gas_test.cpp
+// full3d 290 KB more per 8^3 cells. Example: star/device/test/device_gas_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 #include <utility>
 #include <vector>
 
-#include "mesh/arena.hpp"
-#include "mesh/block_mesh.hpp"
-#include "mesh/regrid.hpp"
-#include "mesh/side_totals.hpp"
+#include "mesh/field/arena.hpp"
+#include "mesh/field/side_totals.hpp"
+#include "mesh/tree/block_mesh.hpp"
+#include "mesh/tree/regrid.hpp"
 #include "num/exact_sum.hpp"
-#include "star/device/device_memory.hpp"
-#include "star/device/machine.hpp"
-#include "star/device/part_borders.hpp"
-#include "star/device/regrid_data.hpp"
-#include "star/device/step_data.hpp"
+#include "star/device/data/device_memory.hpp"
+#include "star/device/data/machine.hpp"
+#include "star/device/data/part_borders.hpp"
+#include "star/device/data/regrid_data.hpp"
+#include "star/device/data/step_data.hpp"
 #include "star/hydro/options.hpp"
 
 namespace plx::star {
@@ -51,7 +51,7 @@ struct step_result {
   std::vector<double> totals;   ///< of the variables; empty if they were not computed
 };
 
-/// The criteria of star/refinement.hpp for cells; variables as bits: rho, vel1, vel2, vel3, press.
+/// The criteria of star/refine/refinement.hpp for cells; variables as bits: rho, vel1, vel2, vel3, press.
 struct cell_criteria {
   std::uint32_t gradient_of = 0, curvature_of = 0;
   double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;

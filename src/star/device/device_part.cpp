@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "star/device/data/mesh_tables.hpp"
 #include "star/device/device_gas.hpp"
-#include "star/device/mesh_tables.hpp"
 #include "star/device/operations.hpp"
 
 namespace plx::star::device {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "mesh/block_mesh.hpp"
-#include "star/device/device_memory.hpp"
+#include "mesh/tree/block_mesh.hpp"
+#include "star/device/data/device_memory.hpp"
 #include "star/step/gas_step.hpp"
 
 namespace plx::step {

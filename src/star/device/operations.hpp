@@ -4,14 +4,14 @@
 //
 // Thread safety: pure functions of their items; a launch function does not wait. Cost: that of the bodies. The backend
 // sycl has none of these operations.
-// Example: star/device/device_gas_test.cpp; star/device/operation_rows.cpp checks and times each
+// Example: star/device/test/device_gas_test.cpp; star/device/rows/operation_rows.cpp checks and times each
 #pragma once
 
 #include <cstddef>
 
 #include "gpu/operation.hpp"
-#include "star/device/regrid_data.hpp"
-#include "star/device/step_data.hpp"
+#include "star/device/data/regrid_data.hpp"
+#include "star/device/data/step_data.hpp"
 
 namespace plx::star::device {
 

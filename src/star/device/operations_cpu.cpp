@@ -3,19 +3,19 @@
 #define PLX_HYDRO_ONE_LANE
 #include <algorithm>
 
-#include "star/device/choose_scheme.hpp"
-#include "star/device/copy_body.hpp"
-#include "star/device/correction_body.hpp"
-#include "star/device/finish_body.hpp"
-#include "star/device/full3d_body.hpp"
-#include "star/device/ghosts_body.hpp"
-#include "star/device/marks_body.hpp"
-#include "star/device/move_body.hpp"
+#include "star/device/bodies/choose_scheme.hpp"
+#include "star/device/bodies/copy_body.hpp"
+#include "star/device/bodies/correction_body.hpp"
+#include "star/device/bodies/finish_body.hpp"
+#include "star/device/bodies/full3d_body.hpp"
+#include "star/device/bodies/ghosts_body.hpp"
+#include "star/device/bodies/marks_body.hpp"
+#include "star/device/bodies/move_body.hpp"
+#include "star/device/bodies/run_bodies.hpp"
+#include "star/device/bodies/stage_body.hpp"
+#include "star/device/bodies/tiles_body.hpp"
+#include "star/device/bodies/totals_body.hpp"
 #include "star/device/operations.hpp"
-#include "star/device/run_bodies.hpp"
-#include "star/device/stage_body.hpp"
-#include "star/device/tiles_body.hpp"
-#include "star/device/totals_body.hpp"
 
 namespace plx::star::device {
 

@@ -3,15 +3,15 @@
 //
 // Both give the same bits if they are compiled without contraction to fused multiply-adds.
 //
-// Thread safety: pure. Cost: that of the pass. Example: star/step_module_test.cpp
+// Thread safety: pure. Cost: that of the pass. Example: star/test/step_module_test.cpp
 #pragma once
 
 #include <memory>
 #include <utility>
 
 #include "gpu/operation.hpp"
-#include "star/device/machine.hpp"
-#include "star/device/step_data.hpp"
+#include "star/device/data/machine.hpp"
+#include "star/device/data/step_data.hpp"
 #include "star/step/portable_pass.hpp"
 
 #if defined(__CUDACC__) || defined(__HIPCC__)

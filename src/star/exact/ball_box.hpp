@@ -1,7 +1,7 @@
 // The exact volume of the part of a ball inside a box.
 //
 // Thread safety: pure functions. Cost: about 1 us where the sphere cuts the box, some ns elsewhere.
-// Read star/exact/ball_box_test.cpp as an example.
+// Read star/exact/test/ball_box_test.cpp as an example.
 #pragma once
 
 #include <array>

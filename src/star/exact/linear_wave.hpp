@@ -2,7 +2,7 @@
 // direction. Entropy and shear waves are exact at any amplitude; sound waves to first order in it.
 //
 // Thread safety: immutable. Cost: at() is one cosine.
-// Read star/exact/linear_wave_test.cpp as an example.
+// Read star/exact/test/linear_wave_test.cpp as an example.
 #pragma once
 
 #include <array>

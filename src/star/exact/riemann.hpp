@@ -2,7 +2,7 @@
 //
 // Thread safety: immutable after construction. Cost: construction solves one equation by Newton's method, about 1 us;
 // at() costs one or two pow() inside a rarefaction and nothing elsewhere.
-// Read star/exact/riemann_test.cpp as an example.
+// Read star/exact/test/riemann_test.cpp as an example.
 #pragma once
 
 namespace plx::star {

@@ -2,7 +2,7 @@
 //
 // Thread safety: immutable after construction. Cost: construction integrates the energy once, about 100 us; at() inside
 // the blast solves for the similarity variable by Newton's method, about 1 us.
-// Read star/exact/sedov_test.cpp as an example.
+// Read star/exact/test/sedov_test.cpp as an example.
 #pragma once
 
 namespace plx::star {

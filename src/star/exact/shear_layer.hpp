@@ -6,7 +6,7 @@
 // reference: there every wave grows, and shorter ones faster.
 //
 // Thread safety: immutable after construction. Cost: construction about 40 ms; at() about 200 ns.
-// Read star/exact/shear_layer_test.cpp as an example.
+// Read star/exact/test/shear_layer_test.cpp as an example.
 #pragma once
 
 #include <complex>

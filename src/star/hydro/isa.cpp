@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "star/hydro/kernel.hpp"
+#include "star/hydro/kernel/kernel.hpp"
 
 namespace plx::star {
 

@@ -1,7 +1,7 @@
 // Selects the instruction set of the kernels: the best that this machine and this build support, or the one in PLX_ISA.
 //
 // Thread safety: pure functions. Cost: active_isa() reads a static after the first call.
-// Example: star/hydro/isa_test.cpp
+// Example: star/hydro/test/isa_test.cpp
 #pragma once
 
 #include <string_view>

@@ -1,7 +1,7 @@
 // Options of the hydrodynamics: section [hydro] of an input, and its conversion to the kernels' parameters.
 //
 // Thread safety: values. Cost: negligible.
-// Example: star/hydro/options_test.cpp
+// Example: star/hydro/test/options_test.cpp
 #pragma once
 
 #include <string>

@@ -2,7 +2,7 @@
 // set's translation unit includes this file (see kernel.hpp).
 //
 // Thread safety: values. Cost: none.
-// Example: star/hydro/stage_test.cpp
+// Example: star/hydro/test/stage_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 #include "star/hydro/stage.hpp"
 
 #include "base/assert.hpp"
-#include "star/hydro/kernel.hpp"
+#include "star/hydro/kernel/kernel.hpp"
 
 namespace plx::star {
 

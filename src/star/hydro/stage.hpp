@@ -7,7 +7,7 @@
 //
 // Thread safety: pure functions of their arguments; any number of threads, each with its own scratch.
 // Cost: docs/decisions/0001-simd.md (faces), 0010-full3d.md; no allocation.
-// Example: star/hydro/stage_test.cpp
+// Example: star/hydro/test/stage_test.cpp
 #pragma once
 
 #include <cstddef>

@@ -5,7 +5,7 @@
 
 #include "base/assert.hpp"
 #include "num/symmetric.hpp"
-#include "star/hydro/kernel.hpp"
+#include "star/hydro/kernel/kernel.hpp"
 
 namespace plx::star {
 

@@ -7,7 +7,7 @@
 // energy dominates (dual energy).
 //
 // Thread safety: pure functions. Cost: some ten ns a cell, no allocation except in the two name tables.
-// Example: star/hydro/state_test.cpp
+// Example: star/hydro/test/state_test.cpp
 #pragma once
 
 #include <array>

@@ -2,8 +2,8 @@
 //
 // Sums are exact: the norms do not depend on the order of blocks, their distribution over workers, or the direction of
 // a wave. Normalised by the volume, so L1 is the mean of |u - exact|. Thread safety: none; give each worker its own
-// object and merge them. Cost: that of the exact averages, 1 to 50 us per cell. Read star/problems/error_norms_test.cpp
-// as an example.
+// object and merge them. Cost: that of the exact averages, 1 to 50 us per cell. Read
+// star/problems/test/error_norms_test.cpp as an example.
 #pragma once
 
 #include <vector>

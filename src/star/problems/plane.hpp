@@ -2,7 +2,7 @@
 // differs by whole numbers between opposite boundaries of the box. So a plane wave along it is periodic along every
 // axis.
 //
-// Thread safety: a value. Cost: phase() some ns. Read star/problems/plane_test.cpp as an example.
+// Thread safety: a value. Cost: phase() some ns. Read star/problems/test/plane_test.cpp as an example.
 #pragma once
 
 #include <array>

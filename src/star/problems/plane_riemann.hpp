@@ -2,7 +2,7 @@
 // `einfeldt` are instances with their own states.
 //
 // Thread safety: const after prepare(). Cost: that of the exact solution, about 50 ns a point.
-// Read star/problems/plane_riemann_test.cpp as an example.
+// Read star/problems/test/plane_riemann_test.cpp as an example.
 #pragma once
 
 #include <optional>

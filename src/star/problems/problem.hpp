@@ -6,7 +6,7 @@
 // formulas only.
 //
 // Thread safety: const after prepare(); any thread. Cost: 1 to 10 us per cell average, at the start only.
-// Read star/problems/problem_test.cpp as an example.
+// Read star/problems/test/problem_test.cpp as an example.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // The time step of the gas as a recipe (step/recipe.hpp): the only place that says what a step consists of. It is the
 // same for workers and for devices, which provide the kernels (gas_passes), and for additional physics (step_module).
 //
-// Thread safety: none. Cost: none at run time. Example: star/stepper.cpp, star/device/device_gas.cpp
+// Thread safety: none. Cost: none at run time. Example: star/runners/stepper.cpp, star/device/device_gas.cpp
 #pragma once
 
 #include <memory>

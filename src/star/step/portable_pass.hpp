@@ -19,7 +19,7 @@
 // star/device/portable_operation.hpp makes a kernel of it. The threads of a node are independent: no thread reads what
 // another one writes. On a worker they are a loop.
 //
-// Thread safety: values. Cost: none. Example: star/step_module_test.cpp
+// Thread safety: values. Cost: none. Example: star/test/step_module_test.cpp
 #pragma once
 
 #include <cstdint>

@@ -7,8 +7,8 @@
 #include <random>
 #include <stdexcept>
 
-#include "mesh/curve_cut.hpp"
-#include "mesh/test_meshes.hpp"
+#include "mesh/test/test_meshes.hpp"
+#include "mesh/tree/curve_cut.hpp"
 #include "net/core/node.hpp"
 #include "net/error.hpp"
 #include "net/test/threads_test.hpp"

@@ -1,7 +1,7 @@
 """`parallax scale-check`: compares replays on a few processes with the measured times of real runs.
 
 A replay uses recordings of one process, with as many cores busy as the real run has processes, and nothing of the real
-run. The owner of each block is as the balancer of plx-star decides (src/star/balancer.cpp), from the recorded costs of the
+run. The owner of each block is as the balancer of plx-star decides (src/star/driver/balancer.cpp), from the recorded costs of the
 blocks: the curve is cut into equal parts at the start, and again when the imbalance has cost more than moving blocks.
 
 Example to read: tests/star/test_scale_check.py.
@@ -140,7 +140,7 @@ _byte_s, _rebuild_s = 1e-9, 1e-3  # what moving costs, before it was measured
 
 
 def cut_curve(costs, parts: int) -> np.ndarray:
-    """The part of each block: where the middle of its cost lies, and at least one block for each (mesh/curve_cut.hpp)."""
+    """The part of each block: where the middle of its cost lies, and at least one block for each (mesh/tree/curve_cut.hpp)."""
     blocks, total = len(costs), float(np.sum(costs))
     owner = np.empty(blocks, dtype=int)
     before = 0.0

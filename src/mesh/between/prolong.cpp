@@ -1,0 +1,212 @@
+#include "mesh/between/prolong.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "mesh/between/level_kernels.hpp"
+#include "mesh/between/positive_family.hpp"
+#include "mesh/field/symmetric.hpp"
+
+namespace plx::mesh {
+
+namespace {
+
+constexpr int most_cells = 64 + 2 * ghosts;  // along an axis of a box: of the largest block with its ghost cells
+
+double minmod(double a, double b) { return larger(0.0, smaller(a, b)) + smaller(0.0, larger(a, b)); }
+
+// Differences to the lower and the upper neighbour along each axis.
+struct differences {
+  double lower[3], upper[3];
+};
+
+differences differences_at(const double* c, const grid_view& g) {
+  const std::ptrdiff_t step[3] = {1, g.row, g.plane};
+  differences d;
+  for (int a = 0; a < 3; ++a) {
+    d.lower[a] = c[0] - c[-step[a]];
+    d.upper[a] = c[step[a]] - c[0];
+  }
+  return d;
+}
+
+double limited(double lower, double upper, limiter rule) {
+  const double m = minmod(lower, upper);
+  return rule == limiter::minmod ? m : minmod(2.0 * m, 0.5 * (lower + upper));
+}
+
+// A quarter of a slope along each axis, and the offsets of the children: child 7 (the upper corner) is c + t[0], its
+// opposite 0 is c - t[0]; t[1]: 6 and 1, t[2]: 5 and 2, t[3]: 3 and 4.
+struct offsets {
+  double t[4];
+};
+
+offsets offsets_of(double x, double y, double z) {
+  return {{sum3(x, y, z), sum3(-x, y, z), sum3(x, -y, z), sum3(x, y, -z)}};
+}
+
+// The factor by which the offsets are scaled back so that no child leaves the range of the cell and its neighbours.
+double range_scale(const offsets& o, const differences& d) {
+  double above = 0.0, below = 0.0;
+  for (int a = 0; a < 3; ++a) {
+    above = larger(above, larger(-d.lower[a], d.upper[a]));
+    below = larger(below, larger(d.lower[a], -d.upper[a]));
+  }
+  double most = 0.0;
+  for (const double t : o.t) most = larger(most, std::fabs(t));
+  const double allowed = smaller(above, below);
+  return most > allowed ? allowed / most : 1.0;
+}
+
+// Writes those children of coarse cell (i, j, k) that are in the box.
+void write_children(const grid_view& fine, const cell_box& box, int i, int j, int k, double c, const offsets& o) {
+  const double child[8] = {c - o.t[0], c - o.t[1], c - o.t[2], c + o.t[3],
+                           c - o.t[3], c + o.t[2], c + o.t[1], c + o.t[0]};
+  for (int n = 0; n < 8; ++n) {
+    const int fi = 2 * i + (n & 1), fj = 2 * j + ((n >> 1) & 1), fk = 2 * k + (n >> 2);
+    if (fi < box.lo[0] || fi >= box.hi[0] || fj < box.lo[1] || fj >= box.hi[1] || fk < box.lo[2] || fk >= box.hi[2])
+      continue;
+    *fine.at(fi, fj, fk) = child[n];
+  }
+}
+
+template <class F>
+void for_coarse_cells(const cell_box& fine_box, F&& f) {
+  const auto first = [&](int a) { return fine_box.lo[a] >> 1; };
+  const auto last = [&](int a) { return (fine_box.hi[a] - 1) >> 1; };
+  for (int k = first(2); k <= last(2); ++k)
+    for (int j = first(1); j <= last(1); ++j)
+      for (int i = first(0); i <= last(0); ++i) f(i, j, k);
+}
+
+grid_view of_variable(const grid_view& g, std::size_t v) {
+  return {g.origin + static_cast<std::ptrdiff_t>(v) * g.volume, g.row, g.plane, g.volume};
+}
+
+// One factor per axis times the central slope: the smallest that any member requires.
+void prolong_together(const grid_view& coarse, const grid_view& fine, const cell_box& box,
+                      const std::vector<int>& members, limiter rule) {
+  for_coarse_cells(box, [&](int i, int j, int k) {
+    double factor[3] = {1.0, 1.0, 1.0};
+    for (const int v : members) {
+      const differences d = differences_at(of_variable(coarse, v).at(i, j, k), coarse);
+      for (int a = 0; a < 3; ++a) {
+        const double central = 0.5 * (d.lower[a] + d.upper[a]), m = limited(d.lower[a], d.upper[a], rule);
+        if (d.lower[a] != 0.0 || d.upper[a] != 0.0)
+          factor[a] = smaller(factor[a], m == 0.0 ? 0.0 : smaller(1.0, m / central));
+      }
+    }
+    const auto offsets_with = [&](const differences& d) {
+      double s[3];
+      for (int a = 0; a < 3; ++a) s[a] = 0.125 * (factor[a] * (d.lower[a] + d.upper[a]));
+      return offsets_of(s[0], s[1], s[2]);
+    };
+    double scale = 1.0;
+    for (const int v : members) {
+      const differences d = differences_at(of_variable(coarse, v).at(i, j, k), coarse);
+      scale = smaller(scale, range_scale(offsets_with(d), d));
+    }
+    for (const int v : members) {
+      const double* c = of_variable(coarse, v).at(i, j, k);
+      offsets o = offsets_with(differences_at(c, coarse));
+      for (double& t : o.t) t *= scale;
+      write_children(of_variable(fine, v), box, i, j, k, *c, o);
+    }
+  });
+}
+
+// The places of the gas among the variables; false if they hold none.
+bool find_gas(const std::vector<variable>& variables, gas_places& at) {
+  at = {-1, -1, -1};
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    const int place = static_cast<int>(v);
+    if (variables[v].kind == quantity::density) at.density = place;
+    if (variables[v].kind == quantity::energy) at.energy = place;
+    if (variables[v].vector_axis == 0 && at.momentum < 0) at.momentum = place;
+  }
+  return at.density >= 0 && at.momentum >= 0 && at.energy >= 0;
+}
+
+// Could a fine cell of this row of coarse cells have too little internal energy? May answer yes where rounding decides.
+// Without a division, so that it costs little where nothing is limited.
+class row_screen {
+ public:
+  row_screen(const gas_places& at, const grid_view& coarse, const cell_box& box, int j, int k) : at_(at), box_(box) {
+    for (int i = box.lo[0] >> 1; 2 * i < box.hi[0]; ++i) {
+      const double* u = coarse.at(i, j, k);
+      const double here = internal_energy(at, u, coarse.volume);
+      const double least = kept_internal_energy * here + 1e-3 * std::fabs(here) + 1e-12 * u[at.energy * coarse.volume];
+      for (const int f : {2 * i, 2 * i + 1})
+        if (f >= box.lo[0] && f < box.hi[0]) least_[f - box.lo[0]] = least;
+    }
+  }
+  bool finds(const grid_view& fine, int j, int k) const {
+    const int count = box_.hi[0] - box_.lo[0];
+    const double* rho = of_variable(fine, at_.density).at(box_.lo[0], j, k);
+    const double* e = of_variable(fine, at_.energy).at(box_.lo[0], j, k);
+    const double* m = of_variable(fine, at_.momentum).at(box_.lo[0], j, k);
+    int found = 0;
+    for (int i = 0; i < count; ++i) {
+      const double x = m[i], y = m[i + fine.volume], z = m[i + 2 * fine.volume];
+      found |= (e[i] - least_[i]) * (rho[i] + rho[i]) < x * x + y * y + z * z ? 1 : 0;
+    }
+    return found != 0;
+  }
+
+ private:
+  const gas_places& at_;
+  const cell_box& box_;
+  double least_[most_cells]{};
+};
+
+void keep_internal_energies(const gas_places& at, int n_var, const grid_view& coarse, const grid_view& fine,
+                            const cell_box& box) {
+  const auto is_in = [&](int axis, int f) { return f >= box.lo[axis] && f < box.hi[axis]; };
+  for (int k = box.lo[2] >> 1; 2 * k < box.hi[2]; ++k)
+    for (int j = box.lo[1] >> 1; 2 * j < box.hi[1]; ++j) {
+      const row_screen screen(at, coarse, box, j, k);
+      bool found = false;
+      for (int row = 0; row < 4 && !found; ++row) {
+        const int fj = 2 * j + (row & 1), fk = 2 * k + (row >> 1);
+        found = is_in(1, fj) && is_in(2, fk) && screen.finds(fine, fj, fk);
+      }
+      for (int i = box.lo[0] >> 1; found && 2 * i < box.hi[0]; ++i) {
+        double* family[8];
+        for (int c = 0; c < 8; ++c) {
+          const int fi = 2 * i + (c & 1), fj = 2 * j + ((c >> 1) & 1), fk = 2 * k + (c >> 2);
+          family[c] = is_in(0, fi) && is_in(1, fj) && is_in(2, fk) ? fine.at(fi, fj, fk) : nullptr;
+        }
+        keep_internal_energy(at, n_var, coarse.at(i, j, k), coarse.volume, family, fine.volume);
+      }
+    }
+}
+
+}  // namespace
+
+void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
+                 const std::vector<variable>& variables, limiter rule) {
+  const level_kernels& kernels = fastest_kernels();
+  for (std::size_t v = 0; v < variables.size(); ++v) {
+    const int group = variables[v].share_limiter;
+    if (group < 0) {
+      kernels.prolong_box(of_variable(coarse, v), of_variable(fine, v), fine_box, rule);
+      continue;
+    }
+    std::vector<int> members;
+    bool done = false;
+    for (std::size_t w = 0; w < variables.size(); ++w)
+      if (variables[w].share_limiter == group) {
+        if (w < v) done = true;  // the first member has handled the whole group
+        members.push_back(static_cast<int>(w));
+      }
+    if (!done) prolong_together(coarse, fine, fine_box, members, rule);
+  }
+  gas_places at;
+  if (find_gas(variables, at)) keep_internal_energies(at, static_cast<int>(variables.size()), coarse, fine, fine_box);
+}
+
+void restrict_box(const grid_view& fine, const grid_view& coarse, const cell_box& box, int variables) {
+  fastest_kernels().restrict_box(fine, coarse, box, variables);
+}
+
+}  // namespace plx::mesh

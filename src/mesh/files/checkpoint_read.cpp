@@ -1,0 +1,184 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "mesh/files/checkpoint.hpp"
+#include "mesh/files/checkpoint_format.hpp"
+#include "mesh/files/checkpoint_reader.hpp"
+
+namespace plx::mesh {
+
+namespace {
+
+bool read_header(const checkpoint_reader& r, checkpoint& c) {
+  std::vector<std::string> names;
+  std::vector<std::int32_t> rows;
+  bool good = r.integer("BlockSize", c.block_size) && r.texts("Variables", c.variables) &&
+              r.text("Build", c.state.build) && r.text("Options", c.state.options) &&
+              r.text("Identity", c.state.identity) && r.texts("NumberNames", names) && r.whole("Leaves", rows) &&
+              rows.size() % 5 == 0;
+  for (const std::string& name : names) {
+    if (!good || name.empty()) continue;
+    auto& [key, list] = c.state.numbers.emplace_back(name, std::vector<double>{});
+    good = r.whole("Numbers/" + key, list);
+  }
+  for (std::size_t i = 0; good && i < rows.size(); i += 5)
+    c.leaves.push_back({{rows[i], {rows[i + 1], rows[i + 2], rows[i + 3]}}, no_slot, rows[i + 4]});
+  return good;
+}
+
+bool read_parts(const checkpoint_reader& r, checkpoint_parts& parts) {
+  std::string names;
+  std::vector<std::uint64_t> blocks, mark;
+  if (!r.text("Parts", names) || !r.whole("PartBlocks", blocks) || !r.whole("Mark", mark) || mark.size() != 1)
+    return false;
+  if (std::count(names.begin(), names.end(), '\n') != static_cast<std::ptrdiff_t>(blocks.size())) return false;
+  parts.mark = mark[0];
+  std::size_t at = 0;
+  for (const std::uint64_t count : blocks) {
+    const std::size_t end = names.find('\n', at);
+    parts.all.push_back({names.substr(at, end - at), count});
+    at = end + 1;
+  }
+  return true;
+}
+
+std::uint64_t blocks_in(const checkpoint_parts& parts) {
+  return std::accumulate(parts.all.begin(), parts.all.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const checkpoint_part& p) { return sum + p.blocks; });
+}
+
+/// Reads everything except the cells, and the checksums of the file.
+result<checkpoint> read_all_but_cells(const checkpoint_reader& r, std::vector<std::uint64_t>& sums) {
+  checkpoint c;
+  const bool of_parts = r.has_dataset("Parts");
+  if (!read_header(r, c) || (of_parts && !read_parts(r, c.parts)) || !r.whole("Checksums", sums) ||
+      sums.size() != (of_parts ? 1 : c.leaves.size() + 1))
+    return r.damaged("a part is missing or cannot be read");
+  if (sums[0] != header_checksum(c) || (of_parts && blocks_in(c.parts) != c.leaves.size()))
+    return r.damaged("the checksum of its header does not match");
+  return c;
+}
+
+/// Fills blocks `first` and following from a file with `count` of them. Blocks that `values` does not hold are skipped.
+result<void> read_blocks(const checkpoint_reader& r, const block_mesh& mesh, std::size_t first, std::size_t count,
+                         const std::vector<std::uint64_t>& sums, arena& values) {
+  const hdf5_id data = r.dataset("Values");
+  if (!data || sums.size() != count + 1) return r.damaged("its values cannot be read");
+  const hsize_t n = mesh.block_size(), variables = values.variable_count();
+  const hsize_t expected[5] = {count, variables, n, n, n};
+  hsize_t found[5] = {};
+  const hdf5_id space(H5Dget_space(data), H5Sclose);
+  if (H5Sget_simple_extent_ndims(space) != 5 || H5Sget_simple_extent_dims(space, found, nullptr) != 5 ||
+      !std::equal(found, found + 5, expected))
+    return r.damaged(fmt::format("it holds {} blocks of {} variables and {}^3 cells: expected {}, {} and {}^3",
+                                 found[0], found[1], found[2], expected[0], expected[1], expected[2]));
+  const std::size_t bytes = static_cast<std::size_t>(variables) * values.cells() * sizeof(double);
+  const hsize_t one[5] = {1, variables, n, n, n};
+  const hdf5_id memory(H5Screate_simple(5, one, nullptr), H5Sclose);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (!values.holds(mesh.blocks()[first + i])) continue;
+    double* block = values.block(mesh.blocks()[first + i]);
+    const hsize_t start[5] = {i, 0, 0, 0, 0};
+    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, one, nullptr);
+    if (H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, block) < 0)
+      return r.damaged(fmt::format("block {} cannot be read", first + i));
+    if (checksum(block, bytes) != sums[i + 1])
+      return r.damaged(fmt::format("the checksum of block {} does not match", first + i));
+  }
+  return {};
+}
+
+result<void> read_part(const std::string& path, const checkpoint& c, std::size_t index, const block_mesh& mesh,
+                       std::size_t first, arena& values) {
+  const checkpoint_part& part = c.parts.all[index];
+  const auto r = checkpoint_reader::open_part(path, part.file);
+  if (!r) return r.error();
+  std::vector<std::uint64_t> sums;
+  if (!r->whole("Checksums", sums) || sums.empty()) return r->damaged("its checksums cannot be read");
+  if (sums[0] != part_checksum(c.parts, index)) return r->damaged("it belongs to another checkpoint");
+  return read_blocks(*r, mesh, first, part.blocks, sums, values);
+}
+
+}  // namespace
+
+result<checkpoint> read_checkpoint(const std::string& path) {
+  const auto lock = hdf5_lock();
+  const auto r = checkpoint_reader::open(path);
+  if (!r) return r.error();
+  std::vector<std::uint64_t> sums;
+  return read_all_but_cells(*r, sums);
+}
+
+result<void> read_values(const std::string& path, const block_mesh& mesh, arena& values) {
+  const auto lock = hdf5_lock();
+  const auto r = checkpoint_reader::open(path);
+  if (!r) return r.error();
+  std::vector<std::uint64_t> sums;
+  const auto c = read_all_but_cells(*r, sums);
+  if (!c) return c.error();
+  if (c->leaves.size() != mesh.block_count() || c->block_size != mesh.block_size() ||
+      c->variables.size() != values.variables().size())
+    return error{fmt::format("checkpoint '{}' holds {} blocks of {} variables and {}^3 cells: expected {}, {} and {}^3",
+                             path, c->leaves.size(), c->variables.size(), c->block_size, mesh.block_count(),
+                             values.variable_count(), mesh.block_size())};
+  if (c->parts.all.empty()) return read_blocks(*r, mesh, 0, mesh.block_count(), sums, values);
+  std::size_t first = 0;
+  for (std::size_t i = 0; i < c->parts.all.size(); ++i) {
+    const auto blocks = mesh.blocks().subspan(first, c->parts.all[i].blocks);
+    const auto held = [&](slot_id s) { return values.holds(s); };
+    if (std::any_of(blocks.begin(), blocks.end(), held))
+      if (auto read = read_part(path, *c, i, mesh, first, values); !read) return read;
+    first += blocks.size();
+  }
+  return {};
+}
+
+namespace {
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> all;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    all.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return all;
+}
+
+std::string_view key_of_line(std::string_view line) { return line.substr(0, line.find(' ')); }
+
+/// The line with that key, or "".
+std::string_view line_of(const std::vector<std::string_view>& lines, std::string_view key) {
+  const auto found =
+      std::find_if(lines.begin(), lines.end(), [&](std::string_view l) { return key_of_line(l) == key; });
+  return found == lines.end() ? std::string_view() : *found;
+}
+
+}  // namespace
+
+result<void> same_input(const checkpoint& c, const std::string& path, std::string_view identity,
+                        const identity_rules& rules) {
+  const auto there = lines_of(c.state.identity), here = lines_of(identity), defaults = lines_of(rules.defaults);
+  const auto check = [&](std::string_view key, std::string_view expected, std::string_view found) -> result<void> {
+    if (found == expected || std::find(rules.may_change.begin(), rules.may_change.end(), key) != rules.may_change.end())
+      return {};
+    return error{
+        fmt::format("checkpoint '{}' belongs to another input: expected \"{}\", found \"{}\"; resume with the input "
+                    "that wrote it",
+                    path, expected, found)};
+  };
+  for (const std::string_view expected : here) {
+    const std::string_view key = key_of_line(expected);
+    std::string_view found = line_of(there, key);
+    if (found.empty()) found = line_of(defaults, key);
+    if (auto r = check(key, expected, found); !r) return r;
+  }
+  for (const std::string_view found : there)
+    if (line_of(here, key_of_line(found)).empty())
+      if (auto r = check(key_of_line(found), "", found); !r) return r;
+  return {};
+}
+
+}  // namespace plx::mesh

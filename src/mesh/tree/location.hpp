@@ -1,0 +1,70 @@
+// Logical locations of blocks, the 26 directions around one, and the space-filling curve.
+//
+// Thread safety: values. Cost: a few instructions each.
+// Example: mesh/tree/test/location_test.cpp
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+
+namespace plx::mesh {
+
+/// The deepest level a block may have; the root grid is level 0. 21 bits per axis fill one 64-bit Morton key.
+inline constexpr int deepest_level = 21;
+
+/// A block of the octree: block x of the grid that covers the whole domain with root_blocks * 2^level blocks.
+struct location {
+  std::int32_t level = 0;
+  std::array<std::int32_t, 3> x{};
+
+  friend bool operator==(const location&, const location&) = default;
+};
+
+inline location parent_of(const location& l) { return {l.level - 1, {l.x[0] >> 1, l.x[1] >> 1, l.x[2] >> 1}}; }
+
+/// Child 0..7: bit a of `index` is the half along axis a.
+inline location child_of(const location& l, int index) {
+  return {l.level + 1, {2 * l.x[0] + (index & 1), 2 * l.x[1] + ((index >> 1) & 1), 2 * l.x[2] + (index >> 2)}};
+}
+
+/// Index of this child in its parent, 0..7.
+inline int child_index(const location& l) { return (l.x[0] & 1) | (l.x[1] & 1) << 1 | (l.x[2] & 1) << 2; }
+
+/// Directions around a block are numbered 0..26 with x fastest; 13 is the block itself.
+inline constexpr int direction_count = 27;
+inline constexpr int self_direction = 13;
+constexpr int direction_index(int dx, int dy, int dz) { return (dz + 1) * 9 + (dy + 1) * 3 + (dx + 1); }
+constexpr std::array<int, 3> direction_of(int index) { return {index % 3 - 1, index / 3 % 3 - 1, index / 9 - 1}; }
+
+/// Faces are numbered 0..5: 2 * axis + (0 lower | 1 upper).
+inline constexpr int face_count = 6;
+constexpr int face_axis(int face) { return face / 2; }
+constexpr bool face_is_upper(int face) { return face % 2 != 0; }
+constexpr int opposite_face(int face) { return face ^ 1; }
+constexpr int face_direction(int face) {
+  constexpr int stride[3] = {1, 3, 9};
+  return self_direction + (face_is_upper(face) ? 1 : -1) * stride[face_axis(face)];
+}
+
+/// The six directions across faces, as bits.
+constexpr std::uint32_t face_directions() {
+  std::uint32_t mask = 0;
+  for (int f = 0; f < face_count; ++f) mask |= 1u << face_direction(f);
+  return mask;
+}
+
+/// Position of a location's lower corner on the curve: trees in the order of their own Morton keys, Morton order inside
+/// a tree. Two leaves of one mesh never have the same key; the key of a location equals that of its first child.
+struct curve_key {
+  std::uint64_t tree = 0;
+  std::uint64_t inside = 0;
+
+  friend auto operator<=>(const curve_key&, const curve_key&) = default;
+};
+
+/// Interleaves the lowest 21 bits of each coordinate, x lowest.
+std::uint64_t morton(const std::array<std::int32_t, 3>& x);
+curve_key key_of(const location& l);
+
+}  // namespace plx::mesh

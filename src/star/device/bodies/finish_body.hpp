@@ -1,0 +1,105 @@
+// The end of a step as a body: combines the reports of all blocks into the state of the run, and the next time step.
+//
+// Thread safety: one group. Cost: 48 bytes per block, read twice.
+// Example: star/device/test/device_gas_test.cpp
+#pragma once
+
+#include "star/device/bodies/body.hpp"
+#include "star/device/data/step_data.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+struct finish_body {
+  using arguments = device::finish_arguments;
+  static constexpr int threads = 512, phases = 4, groups_per_unit = 1;
+  static constexpr int sums_of_threads = 32;  // second level
+  struct part {
+    double rate;
+    std::uint64_t bad, where;  ///< stage and position of the first bad block; its key
+    std::uint64_t density, pressure, input;
+
+    PLX_INLINE void add(const part& o) {
+      rate = vmax(o.rate, rate);
+      if (o.bad < bad) bad = o.bad, where = o.where;
+      density += o.density, pressure += o.pressure, input += o.input;
+    }
+  };
+  static std::size_t shared_bytes(const arguments&) { return sizeof(part) * threads; }
+  static int groups(const arguments&) { return 1; }
+
+  template <int phase>
+  PLX_INLINE static void run(const arguments& a, int, int thread, double* shared) {
+    part* parts = reinterpret_cast<part*>(shared);
+    if constexpr (phase == 0) {
+      part sum{0.0, device::block_report::no_bad, 0, 0, 0, 0};
+      for (int b = thread; b < a.n_blocks; b += threads) sum.add(part_of(a.reports[b], a.blocks[b], b));
+      parts[thread] = sum;
+    }
+    if constexpr (phase == 1) {
+      if (thread >= sums_of_threads) return;
+      for (int t = thread + sums_of_threads; t < threads; t += sums_of_threads) parts[thread].add(parts[t]);
+    }
+    if constexpr (phase == 2) {
+      if (thread != 0) return;
+      for (int t = 1; t < sums_of_threads; ++t) parts[0].add(parts[t]);
+      if (!conclude(a, *a.control, parts[0])) parts[0].bad = 0;
+    }
+    if constexpr (phase == 3) {  // the rates are those of the last good step
+      const bool good = parts[0].bad == device::block_report::no_bad;
+      for (int b = thread; b < a.n_blocks; b += threads) {
+        if (good) a.signal_rates[a.blocks[b].slot] = rate_of(a.reports[b], a.blocks[b]);
+        a.reports[b] = device::block_report{};
+      }
+    }
+  }
+
+  PLX_INLINE static double rate_of(const device::block_report& r, const device::block_item& block) {
+    return as_double(r.speed_bits) / block.dx;
+  }
+
+  PLX_INLINE static part part_of(const device::block_report& r, const device::block_item& block, int b) {
+    const std::uint64_t none = device::block_report::no_bad;
+    const std::uint64_t order = r.bad == none ? none : r.bad >> 40 << 32 | static_cast<std::uint32_t>(b);
+    return {rate_of(r, block), order, r.bad, r.density_floors, r.pressure_floors, r.input_floors};
+  }
+
+  PLX_INLINE static double whole(double x) { return __builtin_floor(x); }
+
+  // Returns true if the step was made and succeeded.
+  PLX_INLINE static bool conclude(const arguments& a, device::step_control& c, const part& all_blocks) {
+    if (c.stopped != 0) return false;
+    if (all_blocks.bad != device::block_report::no_bad) {
+      c.stopped = device::bad_state;
+      c.bad_stage = static_cast<std::int32_t>(all_blocks.bad >> 32);
+      c.bad_position = static_cast<std::int32_t>(all_blocks.bad & 0xffffffffu);
+      c.bad_cell = static_cast<std::int32_t>(all_blocks.where & 0xffffffffu);
+      return false;
+    }
+    device::step_state& now = c.now;
+    now.signal_rate = all_blocks.rate;
+    c.density_floors += static_cast<std::int64_t>(all_blocks.density);
+    c.pressure_floors += static_cast<std::int64_t>(all_blocks.pressure);
+    c.input_floors += static_cast<std::int64_t>(all_blocks.input);
+    const bool last = c.dt >= c.rule.t_end - now.time;
+    const double before = now.time;
+    now.time = last ? c.rule.t_end : now.time + c.dt;
+    now.last_dt = c.dt;
+    ++now.steps;
+    a.records[now.steps % a.steps_kept] = {now.time, c.dt, c.density_floors, c.pressure_floors, c.input_floors};
+    if (last) {
+      c.stopped = device::at_end;
+      return true;
+    }
+    if (c.wait_interval > 0.0 && whole(now.time / c.wait_interval) > whole(before / c.wait_interval)) {
+      c.stopped = device::waiting;
+      return true;
+    }
+    c.dt = device::next_dt(c.rule, now);
+    if (c.dt == 0.0) c.stopped = device::no_progress;
+    return true;
+  }
+};
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

@@ -1,0 +1,125 @@
+// Values of new blocks as bodies: prolongation into the eight children of a block, means into a merged block, and
+// floors and speeds of both. It computes what mesh/tree/regrid.cpp and check_cells() compute.
+//
+// Thread safety: as bodies; new blocks share no memory with old ones. Cost: some 100 operations per cell and variable.
+// Example: star/runners/test/device_course_test.cpp
+#pragma once
+
+#include "star/device/bodies/body.hpp"
+#include "star/device/bodies/ghost_cell.hpp"
+#include "star/device/bodies/level_cell.hpp"
+#include "star/device/data/regrid_data.hpp"
+#include "star/hydro/kernel/kernel_update.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+/// A group computes one new block: first the children, then the merged ones. Phase 1 limits children to positive
+/// internal energies.
+struct move_body {
+  using arguments = device::move_arguments;
+  static constexpr int threads = 128, phases = 2, groups_per_unit = 4;
+  static std::size_t shared_bytes(const arguments&) { return 0; }
+  static int groups(const arguments& a) { return a.n_children + a.n_merged; }
+
+  template <int phase>
+  PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
+    if constexpr (phase == 0) {
+      if (group < a.n_children)
+        refine(a, a.children[group], thread);
+      else
+        merge(a, a.merged[group - a.n_children], thread);
+    } else {
+      if (group < a.n_children) limit(a, a.children[group], thread);
+    }
+  }
+
+  PLX_INLINE static double value_at(const arguments& a, const device::block_item& block, int v, int i, int j, int k,
+                                    int axis) {
+    const cell_values c = cell_at(a, block, a.n_var, i, j, k);
+    const double x = c.first[v * c.variable];
+    return v == i_momentum + axis ? turned(x, c.normal) : x;
+  }
+
+  PLX_INLINE static void refine(const arguments& a, const device::child_item& item, int thread) {
+    const device::block_item& parent = a.blocks[item.parent];
+    const int n = a.n, half = n / 2, cells = half * half * half;
+    const int first[3] = {item.which % 2 * half, item.which / 2 % 2 * half, item.which / 4 * half};
+    const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(n) * n * n;
+    for (int e = thread; e < cells * a.n_var; e += threads) {
+      const int v = e / cells, c = e % cells;
+      const int x[3] = {c % half, c / half % half, c / (half * half)};
+      const int i = first[0] + x[0], j = first[1] + x[1], k = first[2] + x[2];
+      const double near[6] = {value_at(a, parent, v, i - 1, j, k, 0), value_at(a, parent, v, i + 1, j, k, 0),
+                              value_at(a, parent, v, i, j - 1, k, 1), value_at(a, parent, v, i, j + 1, k, 1),
+                              value_at(a, parent, v, i, j, k - 1, 2), value_at(a, parent, v, i, j, k + 1, 2)};
+      double child[8];
+      children_of(value_at(a, parent, v, i, j, k, 0), near, a.central, child);
+      double* to =
+          a.source + item.to + v * volume + (static_cast<std::ptrdiff_t>(2 * x[2]) * n + 2 * x[1]) * n + 2 * x[0];
+      for (int d = 0; d < 8; ++d) to[((d >> 2) * n + (d >> 1 & 1)) * n + (d & 1)] = child[d];
+    }
+  }
+
+  PLX_INLINE static void limit(const arguments& a, const device::child_item& item, int thread) {
+    const int n = a.n, half = n / 2, cells = half * half * half;
+    const int first[3] = {item.which % 2 * half, item.which / 2 % 2 * half, item.which / 4 * half};
+    const std::ptrdiff_t row = n, plane = row * n, volume = plane * n;
+    const double* parent = a.source + a.blocks[item.parent].values;
+    for (int e = thread; e < cells; e += threads) {
+      const int x[3] = {e % half, e / half % half, e / (half * half)};
+      const double* from = parent + first[0] + x[0] + (first[1] + x[1]) * row + (first[2] + x[2]) * plane;
+      double* to = a.source + item.to + 2 * (x[0] + x[1] * row + x[2] * plane);
+      double* child[8];
+      for (int d = 0; d < 8; ++d) child[d] = to + (d & 1) + (d >> 1 & 1) * row + (d >> 2) * plane;
+      limit_children(a.n_var, from, volume, child, volume);
+    }
+  }
+
+  PLX_INLINE static void merge(const arguments& a, const device::merged_item& item, int thread) {
+    const int n = a.n, half = n / 2, cells = n * n * n;
+    const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(n) * n;
+    for (int e = thread; e < cells * a.n_var; e += threads) {
+      const int v = e / cells, c = e % cells;
+      const int x[3] = {c % n, c / n % n, c / (n * n)};
+      const int child = (x[0] >= half ? 1 : 0) | (x[1] >= half ? 2 : 0) | (x[2] >= half ? 4 : 0);
+      const double* from = a.source + item.from[child] + static_cast<std::ptrdiff_t>(v) * cells +
+                           2 * (x[2] % half) * plane + static_cast<std::ptrdiff_t>(2 * (x[1] % half)) * n +
+                           2 * (x[0] % half);
+      a.source[item.to + e] = mean_of_eight(from, n, plane);
+    }
+  }
+};
+
+struct check_body {
+  using arguments = device::check_arguments;
+  static constexpr int threads = 128, phases = 1, groups_per_unit = 4;
+  static std::size_t shared_bytes(const arguments&) { return 0; }
+  static int groups(const arguments& a) { return a.n_items; }
+
+  template <int phase>
+  PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
+    if (a.control != nullptr && a.control->stopped != 0) return;
+    const int cells = a.n * a.n * a.n;
+    const std::int64_t first = a.items != nullptr ? a.items[group] : a.blocks[group].values;
+    hydro_parameters p = a.hydro;
+    p.n_species = 0;
+    tally sums;
+    for (int cell = thread; cell < cells; cell += threads) {
+      double* u = a.source + first + cell;
+      double value[i_species], finite = 0.0;
+      for (int v = 0; v < i_species; ++v) value[v] = u[static_cast<std::ptrdiff_t>(v) * cells];
+      for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
+      settle(p, value, 1, finite, 0.0, cell, every_lane, sums);
+      for (int v = 0; v < i_species; ++v) u[static_cast<std::ptrdiff_t>(v) * cells] = value[v];
+    }
+    device::block_report& report = a.reports[group];
+    if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
+    if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
+    if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
+    if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, device::part_of_check, sums.first_bad));
+  }
+};
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

@@ -1,0 +1,98 @@
+// Common parts of the bodies of a stage: the boxes of 8^3 cells of a block, one for each group; the storage of fluxes
+// through the block's faces; the update of a cell from the differences of its fluxes.
+//
+// Thread safety: as bodies. Cost: about 250 operations per update.
+// Example: star/device/bodies/stage_body.hpp
+#pragma once
+
+#include "star/device/bodies/body.hpp"
+#include "star/device/data/step_data.hpp"
+#include "star/hydro/kernel/kernel_update.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+constexpr int box_edge = 8, box_lines = box_edge * box_edge, box_cells = box_lines * box_edge;
+constexpr int gas_variables = i_species;
+
+/// The box of a group: its block, and its position in it.
+struct stage_box {
+  const device::block_item& block;
+  int position, x0, y0, z0;
+};
+
+constexpr int boxes_along(int n) { return n / box_edge; }
+
+/// Number of groups for all blocks of a stage.
+inline int count_boxes(const device::stage_arguments& a) {
+  const int boxes = boxes_along(a.n);
+  return a.n_blocks * boxes * boxes * boxes;
+}
+
+PLX_INLINE stage_box box_of(const device::stage_arguments& a, int group) {
+  const int boxes = boxes_along(a.n), per_block = boxes * boxes * boxes;
+  const int position = group / per_block, part = group % per_block;
+  return {a.blocks[position], position, part % boxes * box_edge, part / boxes % boxes * box_edge,
+          part / (boxes * boxes) * box_edge};
+}
+
+/// Stores the flux at an end of the line (s, t) across an axis, if it is on a face of the block and requested. Shapes:
+/// flux: density, velocities (normal and the two others in cyclic order), energy, tracer.
+PLX_INLINE void keep_flux(const device::stage_arguments& a, const stage_box& b, int axis, int s, int t, bool upper,
+                          const double* flux) {
+  const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
+  if (upper ? first + box_edge != a.n : first != 0) return;
+  const std::int64_t to = b.block.flux[2 * axis + (upper ? 1 : 0)];
+  if (to < 0) return;
+  const int fast = (axis == 0 ? b.y0 : b.x0) + s, slow = (axis == 2 ? b.y0 : b.z0) + t;
+  const std::ptrdiff_t area = static_cast<std::ptrdiff_t>(a.n) * a.n;
+  double* out = a.fluxes + to + static_cast<std::ptrdiff_t>(slow) * a.n + fast;
+  for (int v = 0; v < gas_variables; ++v) {
+    const int w = v >= i_momentum && v < i_momentum + 3 ? i_momentum + (axis + v - i_momentum) % 3 : v;
+    out[w * area] = flux[v];
+  }
+}
+
+/// Differences of the fluxes of a cell: of the first variable along x, y and z, and the distances between variables.
+struct flux_differences {
+  const double *x, *y, *z;
+  std::ptrdiff_t variable;
+};
+
+/// Updates cell (i, j, k) of the box. `energy_around(total energy of the cell)`: the largest of it and its neighbours'.
+template <class EnergyAround>
+PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b, int i, int j, int k,
+                            const flux_differences& d, EnergyAround energy_around, tally& sums) {
+  const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(a.n) * a.n * a.n;
+  const double step = a.control->dt / b.block.dx, weight = a.weight;
+  hydro_parameters p = a.hydro;
+  p.n_species = 0;
+  const int cell = ((b.z0 + k) * a.n + b.y0 + j) * a.n + b.x0 + i;
+  const double *source = a.source + b.block.values + cell, *old = a.u_old + b.block.values + cell;
+  double u_new[gas_variables], finite = 0.0, energy = 0.0;
+  PLX_UNROLL
+  for (int v = 0; v < gas_variables; ++v) {
+    const double dx = d.x[v * d.variable], dy = d.y[v * d.variable], dz = d.z[v * d.variable];
+    const double u = source[v * volume], u_old = old[v * volume];
+    u_new[v] = u_old + weight * ((u - u_old) - step * sum3(dx, dy, dz));
+    finite = finite + u_new[v] * 0.0;
+    if (v == i_density || v == i_energy) finite = finite + (dx + dy + dz) * 0.0;  // sum3 may lose a NaN
+    if (v == i_energy) energy = u;
+  }
+  settle(p, u_new, 1, finite, energy_around(energy), cell, every_lane, sums);
+  double* target = a.target + b.block.values + cell;
+  PLX_UNROLL
+  for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];
+}
+
+/// Adds the results of a thread's cells to the block's report.
+PLX_INLINE void report_cells(const device::stage_arguments& a, const stage_box& b, const tally& sums) {
+  device::block_report& report = a.reports[b.position];
+  if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
+  if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
+  if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
+  if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, 0, sums.first_bad));
+}
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

@@ -1,0 +1,161 @@
+// Tiles for the scheme `full3d` as a body: a group gathers a block with all its ghost cells, including those at edges
+// and corners, and converts it to primitive variables. It does what gather_tile() of mesh/between/gather.hpp does, and
+// the conversion.
+//
+// Phase 0: copies cells of the same level and means of finer ones; fills the coarse tile. Phases 1 to 6: the coarse
+// tile outside the domain, face by face. Phase 7: prolongation from it. Phase 8: limits to positive internal energies
+// there. Phases 9 to 14: the tile outside the domain. Phase 15: conversion in place; the total energy is stored after
+// the primitive variables.
+//
+// Thread safety: as bodies. Cost: 13 doubles read or written per cell of the tile, (n + 6)^3, and some 40 operations.
+// Example: star/device/test/device_gas_test.cpp
+#pragma once
+
+#include "star/device/bodies/coarse_tile.hpp"
+#include "star/hydro/kernel/kernel_primitive.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+struct tiles_body {
+  using arguments = device::tiles_arguments;
+  static constexpr int threads = 512, phases = 16, groups_per_unit = 2;
+  static std::size_t shared_bytes(const arguments&) { return 0; }
+  static int groups(const arguments& a) { return a.n_blocks; }
+
+  template <int phase>
+  PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
+    if (a.control->stopped != 0) return;
+    const device::tile_item& item = a.items[group];
+    const tile_view tile = tile_of(a, group);
+    if constexpr (phase == 0) {
+      copy_cells(a, item, tile, thread);
+      for (int b = item.fills_begin; b < item.fills_end; ++b)
+        fill_coarse(a, coarse_tile(a, item.coarse_tile), a.fills[b], thread, threads);
+    } else if constexpr (phase < 7) {
+      if (item.coarser != 0 && (item.beyond >> (phase - 1) & 1) != 0)
+        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, phase - 1, thread, threads);
+    } else if constexpr (phase == 7) {
+      if (item.coarser != 0) prolong(a, item, tile, thread);
+    } else if constexpr (phase == 8) {
+      if (item.coarser != 0) limit(a, item, tile, thread);
+    } else if constexpr (phase < 15) {
+      if ((item.beyond >> (phase - 9) & 1) != 0) fill_beyond(a, tile, a.n, phase - 9, thread, threads);
+    } else {
+      convert(a, tile, group, thread);
+    }
+  }
+
+  PLX_INLINE static tile_view tile_of(const arguments& a, int group) {
+    const tile_view first = tile_at(a.tiles, a.n);
+    return {first.first + group * device::tile_variables * first.volume, first.width, first.plane, first.volume};
+  }
+
+  /// -1, 0 or 1: below the block, in it, above.
+  PLX_INLINE static int part_of(int x, int n) { return x < 0 ? -1 : x < n ? 0 : 1; }
+  PLX_INLINE static int direction_of(int x, int y, int z, int n) {
+    return 13 + part_of(x, n) + 3 * part_of(y, n) + 9 * part_of(z, n);
+  }
+
+  PLX_INLINE static void copy_cells(const arguments& a, const device::tile_item& item, const tile_view& tile,
+                                    int thread) {
+    const int n = a.n, w = tile.width;
+    const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(n) * n, volume = plane * n;
+    for (int e = thread; e < w * w * w; e += threads) {
+      const int x[3] = {e % w - ghost_depth, e / w % w - ghost_depth, e / (w * w) - ghost_depth};
+      const int d = direction_of(x[0], x[1], x[2], n);
+      double* to = tile.first + x[0] + static_cast<std::ptrdiff_t>(x[1]) * w + x[2] * tile.plane;
+      if ((item.same >> d & 1) != 0) {
+        const double* from = a.source + item.from[d][0] + (x[0] - part_of(x[0], n) * n) +
+                             (x[1] - part_of(x[1], n) * n) * n + (x[2] - part_of(x[2], n) * n) * plane;
+        for (int v = 0; v < a.n_var; ++v) to[v * tile.volume] = from[v * volume];
+      } else if ((item.finer >> d & 1) != 0) {
+        int child = 0, bit = 0, fine[3];
+        for (int axis = 0; axis < 3; ++axis) {
+          const int part = part_of(x[axis], n), half = part == 0 && x[axis] >= n / 2 ? 1 : 0;
+          fine[axis] = part < 0 ? 2 * x[axis] + n : part > 0 ? 2 * (x[axis] - n) : 2 * x[axis] - half * n;
+          if (part == 0) child |= half << bit++;
+        }
+        const double* from = a.source + item.from[d][child] + fine[0] + fine[1] * n + fine[2] * plane;
+        for (int v = 0; v < a.n_var; ++v) to[v * tile.volume] = mean_of_eight(from + v * volume, n, plane);
+      }
+    }
+  }
+
+  /// The coarse cells that contain ghost cells of the tile, and others inside it.
+  struct coarse_cube {
+    int first, width, cells;
+  };
+  PLX_INLINE static coarse_cube coarse_cells(int n) {
+    const int first = -(ghost_depth + 1) / 2, width = n / 2 - 2 * first;
+    return {first, width, width * width * width};
+  }
+  struct coarse_cell {
+    int x[3];
+    bool is_coarser;  ///< in a coarser block
+  };
+  PLX_INLINE static coarse_cell coarse_cell_of(const arguments& a, const device::tile_item& item, const coarse_cube& in,
+                                               int c) {
+    coarse_cell r{{in.first + c % in.width, in.first + c / in.width % in.width, in.first + c / (in.width * in.width)},
+                  false};
+    r.is_coarser = (item.coarser >> direction_of(r.x[0], r.x[1], r.x[2], a.n / 2) & 1) != 0;
+    return r;
+  }
+  /// Child d of a coarse cell, or null if it is not in the tile.
+  PLX_INLINE static double* child_of(const tile_view& tile, int n, const coarse_cell& c, int d) {
+    const int f[3] = {2 * c.x[0] + (d & 1), 2 * c.x[1] + (d >> 1 & 1), 2 * c.x[2] + (d >> 2)};
+    for (int axis = 0; axis < 3; ++axis)
+      if (f[axis] < -ghost_depth || f[axis] >= n + ghost_depth) return nullptr;
+    return tile.first + f[0] + static_cast<std::ptrdiff_t>(f[1]) * tile.width + f[2] * tile.plane;
+  }
+  PLX_INLINE static const double* at_coarse(const tile_view& coarse, const coarse_cell& c) {
+    return coarse.first + c.x[0] + static_cast<std::ptrdiff_t>(c.x[1]) * coarse.width + c.x[2] * coarse.plane;
+  }
+
+  /// For each coarse cell that contains ghost cells, computes those of its children.
+  PLX_INLINE static void prolong(const arguments& a, const device::tile_item& item, const tile_view& tile, int thread) {
+    const tile_view coarse = coarse_tile(a, item.coarse_tile);
+    const coarse_cube in = coarse_cells(a.n);
+    const std::ptrdiff_t row = coarse.width;
+    for (int e = thread; e < in.cells * a.n_var; e += threads) {
+      const int v = e / in.cells;
+      const coarse_cell c = coarse_cell_of(a, item, in, e % in.cells);
+      if (!c.is_coarser) continue;
+      const double* at = at_coarse(coarse, c) + v * coarse.volume;
+      const double near[6] = {at[-1], at[1], at[-row], at[row], at[-coarse.plane], at[coarse.plane]};
+      double child[8];
+      children_of(*at, near, a.central, child);
+      for (int d = 0; d < 8; ++d)
+        if (double* to = child_of(tile, a.n, c, d)) to[v * tile.volume] = child[d];
+    }
+  }
+
+  PLX_INLINE static void limit(const arguments& a, const device::tile_item& item, const tile_view& tile, int thread) {
+    const tile_view coarse = coarse_tile(a, item.coarse_tile);
+    const coarse_cube in = coarse_cells(a.n);
+    for (int e = thread; e < in.cells; e += threads) {
+      const coarse_cell c = coarse_cell_of(a, item, in, e);
+      if (!c.is_coarser) continue;
+      double* child[8];
+      for (int d = 0; d < 8; ++d) child[d] = child_of(tile, a.n, c, d);
+      limit_children(a.n_var, at_coarse(coarse, c), coarse.volume, child, tile.volume);
+    }
+  }
+
+  PLX_INLINE static void convert(const arguments& a, const tile_view& tile, int group, int thread) {
+    const int w = tile.width;
+    double* first = tile.first - ghost_depth * (1 + w + tile.plane);
+    std::uint64_t floored = 0;
+    for (int e = thread; e < w * w * w; e += threads) {
+      double u[i_species];
+      PLX_UNROLL
+      for (int v = 0; v < i_species; ++v) u[v] = first[v * tile.volume + e];
+      first[device::tile_energy * tile.volume + e] = u[i_energy];
+      floored += to_primitive(a.hydro, i_species, u, 1, first + e, tile.volume) ? 1 : 0;
+    }
+    if (floored != 0) add_to(&a.reports[group].input_floors, floored);
+  }
+};
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

@@ -1,0 +1,88 @@
+// Input and output of the kernels between steps: refinement criteria, values of new blocks, totals. As step_data.hpp.
+//
+// Thread safety: values. Cost: some 100 bytes per new block.
+// Example: star/device/device_regrid.cpp
+#pragma once
+
+#include <cstdint>
+
+#include "star/device/data/step_data.hpp"
+
+namespace plx::star::device {
+
+/// The marks of a block's cells, as bits: the directions that marked cells reach (0 to 26, 13 the block itself), and
+/// this one if a cell forbids coarsening.
+inline constexpr std::uint32_t mark_busy = 1u << 27;
+
+/// The criteria of refinement.hpp for all blocks. Variables, as bits: density, velocities x y z, pressure.
+struct marks_arguments {
+  hydro_parameters hydro;
+  int n = 8, n_blocks = 0;
+  std::uint32_t gradient_of = 0, curvature_of = 0;
+  double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
+  int buffer = 0;        ///< cells
+  int n_thresholds = 0;  ///< levels whose density is checked
+  const double* thresholds = nullptr;
+  const double* source = nullptr;
+  const double* slabs = nullptr;  ///< of `source`
+  const double* inflow = nullptr;
+  const double* given = nullptr;  ///< none between steps
+  const block_item* blocks = nullptr;
+  std::uint32_t* marks = nullptr;  ///< by position
+};
+
+/// A new block that covers an eighth of an old one.
+struct child_item {
+  std::int32_t parent = 0;  ///< position in the list of old blocks
+  std::int32_t which = 0;   ///< 0 to 7, bit 0 along x
+  std::int64_t to = 0;      ///< offset of its first double
+};
+/// A new block that replaces eight old ones.
+struct merged_item {
+  std::int64_t to = 0;
+  std::int64_t from[8] = {};
+};
+struct move_arguments {
+  int n = 8, n_var = 0, n_children = 0, n_merged = 0;
+  bool central = false;  ///< as ghosts_arguments
+  double* source = nullptr;
+  const double* slabs = nullptr;  ///< of `source`
+  const double* inflow = nullptr;
+  const double* given = nullptr;       ///< none between steps
+  const block_item* blocks = nullptr;  ///< old ones
+  const child_item* children = nullptr;
+  const merged_item* merged = nullptr;
+};
+
+/// Floors and speeds of blocks that were not computed by a stage.
+struct check_arguments {
+  hydro_parameters hydro;
+  int n = 8, n_items = 0;
+  double* source = nullptr;
+  const std::int64_t* items = nullptr;  ///< offsets of first doubles; null: of all blocks
+  block_report* reports = nullptr;      ///< by item
+  // In a stage:
+  const block_item* blocks = nullptr;
+  const step_control* control = nullptr;
+  int stage = 0;
+  bool last = true;
+};
+
+/// A sum of doubles in the form of num/exact_sum.hpp, with the same number of limbs.
+struct exact_limbs {
+  static constexpr int count = 70;
+  std::int64_t limb[count] = {};
+};
+
+/// Totals of all variables, as in star/state/totals.cpp.
+struct totals_arguments {
+  int n = 8, n_var = 0, n_blocks = 0;
+  int every = 1;       ///< computed at multiples of this number of steps
+  int steps_kept = 1;  ///< step s is written to sums[s % steps_kept]; 0: always to the first
+  const double* source = nullptr;
+  const block_item* blocks = nullptr;
+  exact_limbs* sums = nullptr;  ///< [steps_kept][n_var]
+  const step_control* control = nullptr;
+};
+
+}  // namespace plx::star::device

@@ -1,0 +1,239 @@
+// Input and output of a device's kernels: plain structs, copied to the device unchanged. One item per block of the
+// mesh, renewed after each regrid; offsets count doubles.
+//
+// Thread safety: values. Cost: 200 bytes per block, 1.1 KB with full3d.
+// Example: star/device/test/device_gas_test.cpp
+#pragma once
+
+#include <cstdint>
+
+#include "star/device/data/step_rule.hpp"
+#include "star/hydro/parameters.hpp"
+
+namespace plx::star::device {
+
+/// The source of the ghost cells across a face.
+enum class ghosts_from : std::int32_t {
+  block,       ///< the block across the face, of the same level: `origin` is its first double in the arena
+  slab,        ///< computed from other levels: `origin` is the first double in the slabs, [variable][k][j][i], 3 layers
+  outflow,     ///< the block's last cells; the normal momentum is turned outward
+  reflecting,  ///< the block's own cells mirrored, the normal momentum negated
+  inflow,      ///< fixed values
+  zero_gradient,  ///< the block's last cells
+  given,  ///< `origin` is the first double in stage_arguments::given, [variable][k][j][i], 3 layers; a density of zero:
+          ///< as reflecting. Without such values: zero_gradient
+};
+struct ghost_source {
+  std::int64_t origin = 0;
+  ghosts_from kind = ghosts_from::block;
+  std::int32_t unused = 0;
+};
+
+/// A face of a block whose ghost cells are given, and the place of its first double: ghosts_from::given.
+struct given_face {
+  std::int32_t slot = 0, face = 0;
+  std::int64_t origin = 0;
+};
+
+/// A block, in the order of the curve.
+struct block_item {
+  std::int64_t values = 0;  ///< its first double in each arena
+  double dx = 1.0;          ///< width of a cell
+  std::int32_t slot = 0;
+  std::int32_t level = 0;
+  ghost_source face[6];
+  std::int64_t flux[6] = {-1, -1, -1, -1, -1, -1};  ///< offset of its fluxes, [variable][n][n] as stage_output; or -1
+};
+
+/// The report of a block on a step. Bits of a positive double are ordered as the double itself.
+struct block_report {
+  std::uint64_t speed_bits = 0;  ///< largest |v| + c of the last stage
+  std::uint64_t bad = no_bad;    ///< smallest bad_key
+  std::uint64_t density_floors = 0, pressure_floors = 0, input_floors = 0;
+
+  static constexpr std::uint64_t no_bad = ~std::uint64_t{0};
+};
+
+/// Orders bad cells as the stepper does: by stage, then those found by the stage itself (part 0) before those found by
+/// the flux correction of face 0, 1, ... (part 1, 2, ...), then those of part_of_check, then by cell.
+constexpr int part_of_check = 7;  ///< the check after additional physics
+constexpr std::uint64_t bad_key(int stage, int part, int cell) {
+  return static_cast<std::uint64_t>(stage) << 40 | static_cast<std::uint64_t>(part) << 32 |
+         static_cast<std::uint64_t>(static_cast<std::uint32_t>(cell));
+}
+
+/// The state of the integration, kept on the device so that steps follow each other without the host.
+struct step_control {
+  step_rule rule;
+  step_state now;   ///< after the last step that succeeded
+  double dt = 0.0;  ///< of the current or next step
+
+  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;  ///< of all steps that succeeded
+  /// Not 0: the integration pauses after each step that reaches a multiple of it. Code time.
+  double wait_interval = 0.0;
+  std::int32_t stopped = 0;        ///< a stop_reason; not 0: further steps do nothing
+  std::int32_t bad_stage = -1;     ///< of the step that failed
+  std::int32_t bad_position = -1;  ///< on the curve
+  std::int32_t bad_cell = -1;      ///< (k * n + j) * n + i
+};
+enum stop_reason : std::int32_t { going_on = 0, at_end = 1, bad_state = 2, no_progress = 3, waiting = 4 };
+
+/// The record of a step: the state after it.
+struct step_record {
+  double time = 0.0, dt = 0.0;
+  std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;
+};
+
+/// One Runge-Kutta stage of all blocks. Shapes: arenas: [block][n_var][n][n][n] at block_item::values.
+struct stage_arguments {
+  hydro_parameters hydro;
+  int n = 8;
+  int n_blocks = 0;
+  int stage = 0;
+  bool last = false;
+  double weight = 1.0;  ///< integrator::weight
+  const double* source = nullptr;
+  const double* u_old = nullptr;  ///< must not be `target`
+  double* target = nullptr;
+  const double* slabs = nullptr;
+  const double* inflow = nullptr;  ///< [face][n_var]
+  const double* given = nullptr;   ///< at the time of `source`
+  double* fluxes = nullptr;
+  const block_item* blocks = nullptr;
+  block_report* reports = nullptr;
+  const step_control* control = nullptr;
+  // For the scheme full3d, which reads no slabs:
+  const double* tiles = nullptr;  ///< tiles_arguments::tiles
+  double* parts = nullptr;        ///< scratch, full3d_part_doubles for each box of 8^3 cells
+};
+
+/// Per box: two parts of the sums over the points of each face, of five variables; then the fluxes' differences.
+constexpr int full3d_part_doubles = 2 * 5 * 3 * 9 * 64;
+
+/// A box of cells of a coarse tile and its source: [lo, hi), where cell 0 is the first under the block. Cell c is cell
+/// c + shift of the source's block, or with `mean` the mean of its eight cells 2 c + shift ...
+struct coarse_fill {
+  std::int64_t source = 0;  ///< first double of the source's block
+  std::int32_t lo[3] = {}, hi[3] = {}, shift[3] = {};
+  std::int32_t mean = 0;
+};
+
+/// A block with neighbours of other levels across faces: its ghost cells there are written to slabs.
+struct level_item {
+  std::int32_t position = 0;                         ///< in the list of blocks
+  std::uint32_t finer = 0, coarser = 0, beyond = 0;  ///< faces, as bits
+  std::int32_t fills_begin = 0, fills_end = 0;
+  std::int64_t coarse_tile = 0;  ///< offset of its coarse tile, [variable][k][j][i] with n/2 + 6 cells along each axis
+  std::int64_t fine[6][4] = {};  ///< by finer face: first doubles of the four blocks there
+};
+
+/// Ghost cells from other levels, of all blocks that have such neighbours. Shapes: as stage_arguments.
+struct ghosts_arguments {
+  int n = 8, n_var = 0, n_items = 0;
+  bool central = false;       ///< the limiter of the prolongation: mesh::limiter::central, or minmod
+  std::int32_t side[6] = {};  ///< ghosts_from, by face of the domain
+  const double* source = nullptr;
+  const double* inflow = nullptr;
+  double* slabs = nullptr;
+  double* coarse_tiles = nullptr;
+  const block_item* blocks = nullptr;
+  const level_item* items = nullptr;
+  const coarse_fill* fills = nullptr;
+  const step_control* control = nullptr;
+};
+
+/// A block and its neighbours, by direction: (x + 1) + 3 (y + 1) + 9 (z + 1), each -1, 0 or 1.
+struct tile_item {
+  std::uint32_t same = 0, finer = 0, coarser = 0;  ///< directions, as bits
+  std::uint32_t beyond = 0;                        ///< faces, as bits
+  std::int32_t fills_begin = 0, fills_end = 0;
+  std::int64_t coarse_tile = 0;   ///< as level_item
+  std::int64_t from[27][4] = {};  ///< first double of the block of the same level, or of each of the finer ones
+};
+
+/// The content of a tile: the primitive variables, and the total energy.
+constexpr int tile_energy = i_species, tile_variables = i_species + 1;
+
+/// Tiles of all blocks, for the scheme full3d. Shapes: tiles: [block][tile_variables][n + 6][n + 6][n + 6].
+struct tiles_arguments {
+  hydro_parameters hydro;
+  int n = 8, n_var = 0, n_blocks = 0;
+  bool central = false;
+  std::int32_t side[6] = {};
+  const double* source = nullptr;
+  const double* inflow = nullptr;
+  double* tiles = nullptr;
+  double* coarse_tiles = nullptr;
+  const tile_item* items = nullptr;
+  const coarse_fill* fills = nullptr;
+  block_report* reports = nullptr;
+  const step_control* control = nullptr;
+};
+
+/// A block whose fluxes are replaced by those of finer ones across faces.
+struct correction_item {
+  std::int32_t position = 0;
+  std::uint32_t finer = 0;       ///< faces, as bits
+  std::int64_t fine[6][4] = {};  ///< by such face: offsets of the fluxes of the four blocks across it
+};
+struct correction_arguments {
+  hydro_parameters hydro;
+  int n = 8, n_items = 0, stage = 0;
+  bool last = false;
+  double weight = 1.0;
+  double* target = nullptr;
+  const double* fluxes = nullptr;
+  const block_item* blocks = nullptr;
+  const correction_item* items = nullptr;
+  block_report* reports = nullptr;
+  const step_control* control = nullptr;
+};
+
+/// A face of a block on the boundary of the domain, for the outflow: mesh/field/side_totals.hpp.
+struct side_item {
+  std::int64_t flux = 0;  ///< offset of its fluxes
+  double dx = 1.0;
+  double sign = 1.0;  ///< 1 at an upper boundary
+};
+struct side_arguments {
+  int n = 8, n_var = 0, n_items = 0;
+  bool first = false;        ///< stage of the step
+  double flux_weight = 1.0;  ///< integrator::flux_weight
+  int steps_kept = 1;
+  const double* fluxes = nullptr;
+  const side_item* items = nullptr;
+  double* parts = nullptr;  ///< [steps_kept][n_items][n_var]: step s at s % steps_kept
+  const step_control* control = nullptr;
+};
+
+/// The end of a step: combines the reports of all blocks into the control, and the next time step.
+struct finish_arguments {
+  int n_blocks = 0;
+  const block_item* blocks = nullptr;
+  block_report* reports = nullptr;  ///< reset for the next step
+  double* signal_rates = nullptr;   ///< by slot; of the last good step
+  step_control* control = nullptr;
+  int steps_kept = 1;
+  step_record* records = nullptr;  ///< step s at s % steps_kept
+};
+
+/// A box of cells of a block, and its position in a message, [variable][k][j][i]; or a face of fluxes.
+struct copy_item {
+  std::int64_t values = 0;     ///< of the first cell
+  std::int64_t message = 0;    ///< of its first value
+  std::int32_t cells[3] = {};  ///< along the axes
+  std::int32_t unused = 0;
+};
+
+/// The exchange between parts of a mesh. Shapes: values: rows of n cells, planes of n rows, variables `variable`
+/// doubles apart.
+struct copy_arguments {
+  int n = 8, n_var = 0, n_items = 0;
+  bool out = true;  ///< into the message
+  std::int64_t variable = 0;
+  double* values = nullptr;
+  double* message = nullptr;
+  const copy_item* items = nullptr;
+};
+
+}  // namespace plx::star::device

@@ -1,0 +1,337 @@
+#include "star/driver/options.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include <cmath>
+
+#include "mesh/tree/location.hpp"
+#include "star/hydro/isa.hpp"
+#include "star/output/analysis.hpp"
+#include "star/problems/registry.hpp"
+#include "star/step/gas_step.hpp"
+
+namespace plx::star {
+
+void run_options::describe(config_table& t) {
+  t.section("run", "Time steps, end of the run, and hardware");
+  t.add("run.t_end", t_end, {.unit = "code time", .help = "time at which the run ends", .above = 0.0});
+  t.add("run.max_steps", max_steps, {.unit = "steps", .help = "maximum number of steps; 0: no limit", .min = 0});
+  t.add("run.wall_limit_s", wall_limit_s,
+        {.unit = "s", .help = "wall time after which the run writes a checkpoint and stops; 0: no limit", .min = 0});
+  t.add("run.dt_first_factor", dt_first_factor,
+        {.unit = "1", .help = "factor of the first time step, above 0", .min = 1e-12, .max = 1});
+  t.add("run.dt_growth", dt_growth,
+        {.unit = "1", .help = "largest ratio of a time step to the one before, above 1; 0: no limit", .min = 0});
+  t.add("run.dt_min", dt_min,
+        {.unit = "code time", .help = "a shorter time step ends the run, except for the last ones", .min = 0});
+  t.add("run.dt_max", dt_max, {.unit = "code time", .help = "largest time step; 0: no limit", .min = 0});
+  t.add("run.retries", retries,
+        {.help = "number of times that a failed step is tried again, each with half the time step",
+         .min = 0,
+         .max = 10000});
+  t.add("run.conservation_limit", conservation_limit,
+        {.unit = "1",
+         .help = "relative change of mass or energy, outflow included, that ends the run: floors have added it; "
+                 "checked at each row of history.csv; 0: no limit; not applied with source terms",
+         .min = 0});
+  t.add(
+      "run.device", device,
+      {.help = "hardware that runs the solver: the CPU's workers, or one device per locality, with the same results to "
+               "the last bit; emulated: the device's kernels on the CPU, slowly, for tests",
+       .choices = {"cpu", "cuda", "emulated"}});
+}
+
+result<void> run_options::check() const {
+  if (dt_growth != 0.0 && !(dt_growth > 1.0))
+    return error{fmt::format("run.dt_growth = {:g}: expected a ratio above 1, or 0 for no limit", dt_growth)};
+  if (dt_max > 0.0 && dt_min > dt_max)
+    return error{fmt::format("run.dt_min = {:g}: expected at most run.dt_max = {:g}", dt_min, dt_max)};
+  return {};
+}
+
+void refinement_options::describe(config_table& t) {
+  const std::vector<std::string> known{"rho", "vel1", "vel2", "vel3", "press"};
+  t.section("refinement", "Where the mesh is refined, up to mesh.max_level");
+  t.add("refinement.interval", interval, {.unit = "steps", .help = "between regrid checks", .min = 1});
+  t.add("refinement.buffer", buffer,
+        {.unit = "cells", .help = "width of the layer refined around a marked cell", .min = 0, .max = 64});
+  t.add("refinement.coarsen_after", coarsen_after,
+        {.help = "consecutive checks in which a block must request coarsening", .min = 1, .max = 1000});
+  t.add("refinement.gradient_of", gradient_of,
+        {.help = "variables whose relative difference between neighbouring cells is checked", .choices = known});
+  t.add("refinement.gradient_refine", gradient_refine,
+        {.unit = "1", .help = "relative difference above which a cell is marked", .above = 0});
+  t.add("refinement.gradient_coarsen", gradient_coarsen,
+        {.unit = "1", .help = "a block may be coarsened when all its differences are below", .min = 0});
+  t.add("refinement.curvature_of", curvature_of,
+        {.help = "variables whose ratio of second to first differences is checked", .choices = known});
+  t.add("refinement.curvature_refine", curvature_refine,
+        {.unit = "1", .help = "ratio above which a cell is marked; ratios are at most 1", .above = 0});
+  t.add("refinement.curvature_coarsen", curvature_coarsen,
+        {.unit = "1", .help = "a block may be coarsened when all its ratios are below", .min = 0});
+  t.add("refinement.density_levels", density_levels,
+        {.unit = "code", .help = "number l: blocks of level l are refined where the density exceeds it", .min = 0});
+  t.add(
+      "refinement.regions", regions,
+      {.help = "boxes that are always refined: x lower, x upper, y lower, y upper, z lower, z upper, level, next box"});
+}
+
+namespace {
+
+result<void> check_region(const double* box, std::size_t index) {
+  for (int a = 0; a < 3; ++a)
+    if (!(box[2 * a] < box[2 * a + 1]))
+      return error{
+          fmt::format("refinement.regions, box {}: expected {} lower < upper, found {} and {}; the order is x "
+                      "lower, x upper, y lower, y upper, z lower, z upper, level",
+                      index, "xyz"[a], box[2 * a], box[2 * a + 1])};
+  if (box[6] >= 0 && box[6] <= mesh::deepest_level && box[6] == std::floor(box[6])) return {};
+  return error{fmt::format("refinement.regions, box {}: expected a level from 0 to {}, found {}", index,
+                           mesh::deepest_level, box[6])};
+}
+
+}  // namespace
+
+result<void> refinement_options::check() const {
+  if (gradient_coarsen > gradient_refine)
+    return error{fmt::format("refinement.gradient_coarsen = {}: expected at most refinement.gradient_refine ({})",
+                             gradient_coarsen, gradient_refine)};
+  if (curvature_coarsen > curvature_refine)
+    return error{fmt::format("refinement.curvature_coarsen = {}: expected at most refinement.curvature_refine ({})",
+                             curvature_coarsen, curvature_refine)};
+  if (regions.size() % 7 != 0)
+    return error{
+        fmt::format("refinement.regions: expected seven numbers per box (x lower, x upper, y lower, y upper, "
+                    "z lower, z upper, level), found {} numbers",
+                    regions.size())};
+  for (std::size_t r = 0; r < regions.size(); r += 7)
+    if (auto box = check_region(&regions[r], r / 7); !box) return box;
+  return {};
+}
+
+result<void> refinement_options::check_inside(const mesh::domain& box) const {
+  for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
+    for (int a = 0; a < 3; ++a)
+      if (regions[r + 2 * a] >= box.upper[a] || regions[r + 2 * a + 1] <= box.lower[a])
+        return error{
+            fmt::format("refinement.regions, box {}: {} from {} to {} is outside of the mesh, which extends from {} "
+                        "to {}",
+                        r / 7, "xyz"[a], regions[r + 2 * a], regions[r + 2 * a + 1], box.lower[a], box.upper[a])};
+  return {};
+}
+
+result<void> output_options::check(double t_end) const {
+  for (const std::string& name : analysis) {
+    auto known = make_analysis(name);
+    if (!known) return known.error();
+    if (auto fine = check_columns(name, **known); !fine) return fine.error();
+  }
+  for (auto a = analysis.begin(); a != analysis.end(); ++a)
+    if (std::find(analysis.begin(), a, *a) != a)
+      return error{fmt::format("output.analysis: expected each name once, found '{}' twice", *a)};
+  constexpr double most = 1e9;
+  if (mesh_interval == 0.0 || t_end / mesh_interval <= most) return {};
+  return error{
+      fmt::format("output.mesh_interval = {:g}: expected at most {:g} mesh files up to run.t_end = {:g}; 0 "
+                  "writes only the first and the last",
+                  mesh_interval, most, t_end)};
+}
+
+void output_options::describe(config_table& t) {
+  t.section("output", "Output; does not affect the physics");
+  t.add("output.mesh_interval", mesh_interval,
+        {.unit = "code time", .help = "between mesh files; 0: at the start and the end only", .min = 0});
+  t.add("output.mesh_at_start", mesh_at_start, {.help = "write a mesh file of the initial state"});
+  t.add("output.history_interval", history_interval,
+        {.unit = "steps", .help = "between rows of history.csv", .min = 1});
+  std::string names;
+  for (const analysis_entry& a : all_analyses())
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", a.name, a.summary);
+  t.add("output.analysis", analysis, {.help = "tables analysis_NAME.csv of numbers over all cells: " + names});
+  t.add(
+      "output.analysis_interval", analysis_interval,
+      {.unit = "steps", .help = "between rows of these tables; a device then copies all values to the host", .min = 1});
+  t.add("output.counters_interval_s", counters_interval_s,
+        {.unit = "s", .help = "wall time between samples in counters.csv; 0: at the end only", .min = 0});
+  t.add("output.checkpoint_interval_s", checkpoint_interval_s,
+        {.unit = "s", .help = "wall time between checkpoints; 0: none before the end", .min = 0});
+  t.add("output.checkpoint_at_end", checkpoint_at_end, {.help = "write a checkpoint when the run has finished"});
+  t.add("output.checkpoints_kept", checkpoints_kept,
+        {.help = "number of checkpoints to keep; older ones are removed", .min = 1, .max = 1000000});
+  t.add("output.precision", precision,
+        {.help = "of the values in mesh files; checkpoints are always exact", .choices = {"single", "double"}});
+}
+
+namespace {
+
+constexpr std::string_view problem_key = "problem.name";
+
+/// The value of the last "problem.name=..." in `sets`, or "".
+std::string assigned_problem(const std::vector<std::string>& sets) {
+  std::string name;
+  for (const std::string& s : sets) {
+    const std::size_t equals = s.find('=');
+    if (equals == std::string::npos || std::string_view(s).substr(0, equals) != problem_key) continue;
+    name = s.substr(equals + 1);
+    if (name.size() >= 2 && name.front() == '"' && name.back() == '"') name = name.substr(1, name.size() - 2);
+  }
+  return name;
+}
+
+result<std::string> chosen_problem(result<std::string> in_file, const std::string& where,
+                                   const std::vector<std::string>& sets) {
+  if (!in_file) return in_file.error();
+  const std::string set = assigned_problem(sets);
+  const std::string name = set.empty() ? *in_file : set;
+  if (!name.empty()) return name;
+  std::string known;
+  for (const std::string& p : problem_names()) known += (known.empty() ? "" : ", ") + p;
+  return error{fmt::format("{}: problem.name is missing; expected one of {}", where, known)};
+}
+
+}  // namespace
+
+result<std::unique_ptr<input>> input::make(const std::string& problem) {
+  auto made = make_problem(problem);
+  if (!made) return made.error();
+  std::unique_ptr<input> in(new input);
+  in->problem_name = problem;
+  in->problem = *std::move(made);
+  in->describe();
+  return in;
+}
+
+void input::describe() {
+  table.section("problem", "Problem");
+  table.add(problem_key, problem_name, {.help = "the initial state", .choices = problem_names()});
+  run.describe(table);
+  grid.describe(table);
+  hydro.describe(table);
+  refinement.describe(table);
+  output.describe(table);
+  problem->describe(table);
+}
+
+result<void> input::apply(const std::vector<std::string>& sets) {
+  for (const std::string& s : sets)
+    if (auto done = table.set(s); !done) return done.error();
+  return {};
+}
+
+result<std::unique_ptr<input>> input::from_file(const std::string& path, const std::vector<std::string>& sets) {
+  auto name = chosen_problem(peek_string(path, problem_key), path, sets);
+  if (!name) return name.error();
+  auto in = make(*name);
+  if (!in) return error{path + ": " + in.error().message};
+  if (auto loaded = in.value()->table.load_file(path); !loaded) return loaded.error();
+  if (auto done = in.value()->apply(sets); !done) return done.error();
+  return in;
+}
+
+result<std::unique_ptr<input>> input::from_text(std::string_view text, const std::string& name,
+                                                const std::vector<std::string>& sets) {
+  auto chosen = chosen_problem(peek_string_in_text(text, name, problem_key), name, sets);
+  if (!chosen) return chosen.error();
+  auto in = make(*chosen);
+  if (!in) return error{name + ": " + in.error().message};
+  if (auto loaded = in.value()->table.load_text(text, name); !loaded) return loaded.error();
+  if (auto done = in.value()->apply(sets); !done) return done.error();
+  return in;
+}
+
+result<std::unique_ptr<input>> input::of_problem(const std::string& problem) { return make(problem); }
+
+namespace {
+
+/// The table of all options: those of every problem, each bound to its own object.
+struct full_list {
+  std::unique_ptr<input> in;
+  std::vector<std::unique_ptr<problem>> others;
+
+  full_list() {
+    for (const problem_entry& p : all_problems()) {
+      if (in == nullptr) {
+        in = input::of_problem(std::string(p.name)).value();
+        continue;
+      }
+      others.push_back(p.make());
+      others.back()->describe(in->table);
+    }
+  }
+};
+
+}  // namespace
+
+std::string input::text_options() { return full_list().in->table.text_options(); }
+std::string input::markdown() { return full_list().in->table.markdown(); }
+
+namespace {
+
+class problem_outside final : public mesh::outside_state {
+ public:
+  problem_outside(const problem& p, const gamma_law& eos, int n_species) : p_(p), eos_(eos), n_species_(n_species) {}
+  bool at(int face, const std::array<double, 3>& x, double time, double* u) const override {
+    const std::optional<primitive> w = p_.outside(face, x, time);
+    if (w) to_conserved(eos_, *w, n_species_, u, 1);
+    return w.has_value();
+  }
+
+ private:
+  const problem& p_;
+  gamma_law eos_;
+  int n_species_;
+};
+
+}  // namespace
+
+result<setup> input::prepare() {
+  auto box = grid.make_domain();
+  if (!box) return box.error();
+  if (!is_block_size(box->block_size))
+    return error{fmt::format("mesh.block_size = {}: the kernels take multiples of 8 from 8 to 64", box->block_size)};
+  auto parameters = hydro.parameters(problem->species_count());
+  if (!parameters) return parameters.error();
+  if (run.device != "cpu" && parameters->n_species > 0)
+    return error{
+        fmt::format("run.device = \"{}\": expected a gas without species, found {}; devices do not advance them, "
+                    "run.device = \"cpu\" does",
+                    run.device, parameters->n_species)};
+  if (auto fine = run.check(); !fine) return fine.error();
+  if (auto fine = refinement.check(); !fine) return fine.error();
+  if (auto fine = refinement.check_inside(*box); !fine) return fine.error();
+  if (auto fine = output.check(run.t_end); !fine) return fine.error();
+  if (auto known = select_isa(); !known) return known.error();
+  if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma, box->cell_width(box->max_level)}); !ready)
+    return ready.error();
+
+  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, problem->modules()};
+  const int n_var = variable_count(parameters->n_species);
+  for (int f = 0; f < mesh::face_count; ++f) {
+    if (box->sides[f] != mesh::boundary::inflow) continue;
+    s.sides.inflow[f].resize(n_var);
+    to_conserved({hydro.gamma}, problem->inflow(f), parameters->n_species, s.sides.inflow[f].data(), 1);
+  }
+  for (int f = 0; f < mesh::face_count; ++f) {
+    if (box->sides[f] != mesh::boundary::problem) continue;
+    if (!problem->gives_outside(f, run.t_end))
+      return error{
+          fmt::format("mesh.sides[{}] = \"problem\": expected a problem that knows the state beyond this boundary "
+                      "up to run.t_end, found {}; choose \"inflow\" or \"zero_gradient\"",
+                      f, problem_name)};
+    s.sides.outside = std::make_shared<problem_outside>(*problem, gamma_law{hydro.gamma}, parameters->n_species);
+  }
+  if (s.sides.outside != nullptr && run.device != "cpu" && parameters->scheme == hydro_scheme::full3d)
+    return error{
+        fmt::format("run.device = \"{}\": expected no boundary \"problem\" in mesh.sides with hydro.scheme full3d, "
+                    "found one; run.device = \"cpu\" takes them",
+                    run.device)};
+  if (auto fine = check_modules(s.scheme, s.modules); !fine)
+    return error{fmt::format("problem \"{}\": {}", problem_name, fine.error().message)};
+  return s;
+}
+
+bool may_change_on_resume(std::string_view key) { return key.starts_with("output.") || key.starts_with("run."); }
+
+}  // namespace plx::star

@@ -1,0 +1,130 @@
+// All options of a run: one struct per part, bound to one configuration table.
+//
+// Thread safety: values; an input belongs to one thread until it is const. Cost: reading a small file, once.
+// Example: star/driver/test/options_test.cpp
+//
+//   auto in = input::from_file("inputs/sedov.toml", {"mesh.max_level=4"});   // result: one line about an error
+//   auto setup = in.value()->prepare();                                      // checked, as input of the stages
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/result.hpp"
+#include "mesh/tree/domain.hpp"
+#include "star/hydro/options.hpp"
+#include "star/problems/problem.hpp"
+
+namespace plx::star {
+
+class step_module;
+
+/// Section [run]: when to end, and on which hardware to run.
+struct run_options {
+  double t_end = 1.0;
+  std::int64_t max_steps = 0;                                                 ///< 0: no limit
+  double wall_limit_s = 0.0;                                                  ///< of this process; 0: no limit
+  double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< device/step_rule.hpp
+  std::int64_t retries = 4;                                                   ///< of a step that fails
+  double conservation_limit = 0.1;  ///< relative change of mass or energy that ends the run; 0: none
+  std::string device =
+      "cpu";  ///< or a device (star/runners/run_device.hpp); "emulated": the device's kernels on the CPU
+  /// Errors: one line about values that do not fit together.
+  result<void> check() const;
+
+  void describe(config_table& table);
+};
+
+/// Section [refinement]: where the mesh is refined. All criteria apply; the finest requested level wins.
+struct refinement_options {
+  std::int64_t interval = 4;       ///< steps between checks
+  std::int64_t buffer = 2;         ///< cells around a marked one that are refined with it
+  std::int64_t coarsen_after = 3;  ///< consecutive checks in which a block must request it
+  std::vector<std::string> gradient_of{"rho", "press"};
+  double gradient_refine = 0.4;
+  double gradient_coarsen = 0.15;
+  std::vector<std::string> curvature_of;
+  double curvature_refine = 0.6;
+  double curvature_coarsen = 0.3;
+  std::vector<double> density_levels;
+  std::vector<double> regions;
+
+  void describe(config_table& table);
+  /// Errors: one line about the first value that does not fit the others.
+  result<void> check() const;
+  /// Errors: one line about the first region that no block overlaps.
+  result<void> check_inside(const mesh::domain& box) const;
+};
+
+/// Section [output]: which files are written when. None of it affects the physics.
+struct output_options {
+  double mesh_interval = 0.0;            ///< code time between mesh files; 0: the first and the last only
+  std::int64_t history_interval = 1;     ///< steps
+  std::vector<std::string> analysis;     ///< names (star/output/analysis.hpp)
+  std::int64_t analysis_interval = 10;   ///< steps
+  double counters_interval_s = 1.0;      ///< wall time between samples of the counters
+  double checkpoint_interval_s = 600.0;  ///< wall time; 0: only at the end
+  bool checkpoint_at_end = true;
+  std::int64_t checkpoints_kept = 2;
+  bool mesh_at_start = true;
+  std::string precision = "single";  ///< of the values in mesh files
+
+  /// Errors: one line about values that do not fit the end of the run.
+  result<void> check(double t_end) const;
+  void describe(config_table& table);
+};
+
+/// Input of the stages of a run; made by input::prepare(). `sides` refers to the input's problem.
+struct setup {
+  mesh::domain domain;
+  hydro_parameters hydro;
+  integrator scheme{};
+  double cfl = 0.9;
+  mesh::boundary_values sides;
+  std::vector<const step_module*> modules;  ///< additional physics; they outlive what is made of the setup
+};
+
+class input {
+ public:
+  /// Reads `path`, then applies `sets` ("key=value") in order. Knows the options of the selected problem too.
+  /// Errors: one line; see config_table.
+  static result<std::unique_ptr<input>> from_file(const std::string& path, const std::vector<std::string>& sets);
+  /// The same for text; messages call it `name`.
+  static result<std::unique_ptr<input>> from_text(std::string_view text, const std::string& name,
+                                                  const std::vector<std::string>& sets);
+  /// All options at their defaults.
+  static result<std::unique_ptr<input>> of_problem(const std::string& problem);
+  /// The options of all problems, for lists.
+  static std::string text_options();
+  static std::string markdown();
+
+  input(const input&) = delete;
+  input& operator=(const input&) = delete;
+
+  /// Checks combinations of options, and passes the domain to the problem. Call it once, before the problem is used.
+  result<star::setup> prepare();
+
+  std::string problem_name;
+  run_options run;
+  mesh::mesh_options grid;
+  hydro_options hydro;
+  refinement_options refinement;
+  output_options output;
+  std::unique_ptr<star::problem> problem;
+  config_table table;
+
+ private:
+  input() = default;
+  static result<std::unique_ptr<input>> make(const std::string& problem);
+  result<void> apply(const std::vector<std::string>& sets);
+  void describe();
+};
+
+/// May the key's value differ between a checkpoint and the run that continues it? True of [run] and [output].
+bool may_change_on_resume(std::string_view key);
+
+}  // namespace plx::star

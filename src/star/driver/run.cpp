@@ -1,0 +1,353 @@
+#include "star/driver/run.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/config.hpp"
+#include "base/log.hpp"
+#include "mesh/files/checkpoint.hpp"
+#include "net/error.hpp"
+#include "net/locality.hpp"
+#include "probe/record/recorder.hpp"
+#include "rt/runtime.hpp"
+#include "star/driver/agreement.hpp"
+#include "star/driver/identity.hpp"
+#include "star/driver/simulation.hpp"
+#include "star/output/live_slice.hpp"
+#include "star/output/run_files.hpp"
+#include "star/runners/run_device.hpp"
+
+namespace plx::star {
+
+namespace {
+
+result<void> check_memory(const setup& s) {
+  const double cells = std::pow(s.domain.block_size, 3);
+  const double blocks = double(s.domain.root_blocks[0]) * s.domain.root_blocks[1] * s.domain.root_blocks[2];
+  const double needed = 3.0 * sizeof(double) * variable_count(s.hydro.n_species) * cells * blocks;
+  const double there = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
+  if (needed <= there) return {};
+  return error{
+      fmt::format("mesh.root_blocks: the root grid alone needs {:.3g} GB of memory, this machine has {:.3g} GB; "
+                  "make it smaller and refine where it matters (mesh.max_level)",
+                  1e-9 * needed, 1e-9 * there)};
+}
+
+step_report report_of(const simulation& sim, const run_files& files) {
+  const run_options& run = sim.options().run;
+  return {sim.steps(),
+          sim.time(),
+          run.t_end,
+          sim.dt(),
+          run.max_steps,
+          sim.state().mesh.block_count(),
+          sim.state().mesh.deepest(),
+          sim.cell_updates(),
+          files.wall_s()};
+}
+
+/// A resumed run that is past its end would make no step and report success.
+result<void> check_end(const simulation& sim, const std::string& checkpoint) {
+  const run_options& run = sim.options().run;
+  if (sim.time() > run.t_end)
+    return error{fmt::format("run.t_end = {}: checkpoint '{}' is at time {} already; expected a later end", run.t_end,
+                             checkpoint, sim.time())};
+  if (run.max_steps > 0 && sim.steps() > run.max_steps)
+    return error{fmt::format("run.max_steps = {}: checkpoint '{}' is at step {} already; expected more steps",
+                             run.max_steps, checkpoint, sim.steps())};
+  return {};
+}
+
+/// Without this check infinite values would only be noticed by the first step.
+result<void> check_initial(const simulation& sim) {
+  const std::vector<double> totals = sim.totals();
+  const auto& variables = sim.state().now.variables();
+  for (std::size_t v = 0; v < totals.size() && v < variables.size(); ++v)
+    if (!std::isfinite(totals[v]))
+      return error{
+          fmt::format("the initial state is not finite: the sum of {} over the mesh is {}; expected values that "
+                      "doubles can hold, with their squares; see the options [{}] and mesh.lower, mesh.upper",
+                      variables[v].name, totals[v], sim.options().problem_name)};
+  return {};
+}
+
+/// Warns of valid input whose effect differs from what it says.
+void warn_of_input(const simulation& sim, run_observer& observer) {
+  const auto warn = [&](const std::string& text) {
+    log_warning("{}", text);
+    if (is_root(sim.state().net)) observer.warned(text);
+  };
+  const floor_counts& f = sim.floors();
+  if (sim.steps() == 0 && f.density + f.pressure > 0)
+    warn(
+        fmt::format("the initial state is below hydro.density_floor = {:g} in {} cells and below "
+                    "hydro.pressure_floor = {:g} in {}, and was raised to them; lower the floors to keep it",
+                    sim.settings().hydro.density_floor, f.density, sim.settings().hydro.pressure_floor, f.pressure));
+  const std::vector<double>& regions = sim.options().refinement.regions;
+  for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
+    if (regions[r + 6] > sim.settings().domain.max_level)
+      warn(fmt::format("refinement.regions, box {}: its level {} is above mesh.max_level = {}, which limits it", r / 7,
+                       regions[r + 6], sim.settings().domain.max_level));
+}
+
+/// The state at the start: the initial one, or that of a checkpoint.
+result<void> begin_state(simulation& sim, run_files& files, const run_request& request) {
+  const std::string& checkpoint = request.resume_checkpoint;
+  if (auto r = agree(sim.state().net, sim.tasks(), sim.take_device(request.backend)); !r) return r;
+  if (checkpoint.empty()) {
+    sim.start();
+    return agree(sim.state().net, sim.tasks(), check_initial(sim));
+  }
+  const auto restore = [&]() -> result<void> {
+    const auto c = mesh::read_checkpoint(checkpoint);
+    if (!c) return c.error();
+    if (auto r = sim.restore(*c, checkpoint); !r) return r;
+    if (auto r = check_end(sim, checkpoint); !r) return r;
+    return files.restore(*c, checkpoint);
+  };
+  if (auto r = agree(sim.state().net, sim.tasks(), restore()); !r) return r;
+  sim.go_on();
+  return {};
+}
+
+/// The same, with exceptions as errors. If a device fails here, for example for lack of memory, the run is refused and
+/// has no folder.
+result<void> begin(simulation& sim, run_files& files, const run_request& request) {
+  try {
+    return begin_state(sim, files, request);
+  } catch (const gpu::error& e) {
+    return device_error(sim.options().run, e);
+  }
+}
+
+run_end output_failure(simulation& sim, run_files& files, const error& e) {
+  log_error("{}", e.message);
+  if (is_root(sim.state().net)) files.end_without_files("failed", e.message);
+  return {run_status::failed, true, e.message, false, is_root(sim.state().net)};
+}
+
+run_end conclude(simulation& sim, run_files& files, run_status status, std::string message) {
+  constexpr const char* names[] = {"finished", "interrupted", "failed"};
+  if (auto r = files.end(names[static_cast<int>(status)], message); !r) return output_failure(sim, files, r.error());
+  return {status, false, std::move(message), false, is_root(sim.state().net)};
+}
+
+bool is_wall_limit_reached(const simulation& sim, const run_files& files) {
+  const double limit = sim.options().run.wall_limit_s;
+  return limit > 0.0 && files.wall_of_process_s() >= limit;
+}
+
+std::uint32_t wishes(simulation& sim, const run_files& files, run_observer& observer) {
+  if (sim.is_ahead()) return 0;  // checked again soon
+  std::uint32_t bits = files.wishes();
+  if (observer.stop_requested() || is_wall_limit_reached(sim, files)) bits |= wish_stop;
+  if (is_root(sim.state().net) && picture_wanted(sim)) bits |= wish_picture;
+  return bits;
+}
+
+run_end loop(simulation& sim, run_files& files, run_observer& observer) {
+  const bool alone = sim.state().net.is_alone();
+  while (!sim.finished()) {
+    if (!alone) sim.wish(wishes(sim, files, observer));
+    if (auto r = sim.step(); !r) {
+      log_error("{}", r.error().message);
+      return conclude(sim, files, run_status::failed, r.error().message);
+    }
+    const std::uint32_t wished = alone ? wishes(sim, files, observer) : sim.wishes();
+    if ((wished & wish_picture) != 0) show_slice(sim);
+    if (auto r = files.after_step(wished); !r) return output_failure(sim, files, r.error());
+    if (auto r = files.check_conservation(); !r) {
+      log_error("{}", r.error().message);
+      return conclude(sim, files, run_status::failed, r.error().message);
+    }
+    observer.stepped(report_of(sim, files));
+    if ((wished & wish_stop) != 0 && !sim.finished()) {
+      const std::string why = is_wall_limit_reached(sim, files)
+                                  ? fmt::format("run.wall_limit_s = {:g} is reached; ", sim.options().run.wall_limit_s)
+                                  : std::string();
+      return conclude(sim, files, run_status::interrupted,
+                      why + "continue with: plx-star --resume " + files.folder().path());
+    }
+  }
+  return conclude(sim, files, run_status::finished, "");
+}
+
+result<void> same_everywhere(const simulation& sim, const run_request& request) {
+  const std::string text =
+      fmt::format("{}\n--out {}\n--resume {}\n", sim.options().table.toml(), request.out, request.resume_checkpoint);
+  step::exchange& net = sim.state().net;
+  return agree(net, sim.tasks(), same_as_root(net, sim.tasks(), text));
+}
+
+run_end refusal(const step::exchange& net, const error& e) {
+  run_end end{run_status::failed, true, e.message, false, is_root(net)};
+  end.begun = false;
+  return end;
+}
+
+run_end begin_and_loop(simulation& sim, run_files& files, const run_request& request, run_observer& observer) {
+  const step::exchange& net = sim.state().net;
+  if (auto r = same_everywhere(sim, request); !r) return refusal(net, r.error());
+  const auto begin_all = [&]() -> result<void> {
+    if (!request.resume_checkpoint.empty())
+      if (auto r = files.lock(); !r) return r;
+    if (auto r = begin(sim, files, request); !r) return r;
+    return files.begin();
+  };
+  if (auto r = begin_all(); !r) {
+    static_cast<void>(log_to_file("", log_level::none));
+    files.folder().unmake();
+    return refusal(net, r.error());
+  }
+  log_info("{}: {} at step {}, time {:g}, {} blocks", sim.options().problem_name,
+           request.resume_checkpoint.empty() ? "starts" : "resumes", sim.steps(), sim.time(),
+           sim.state().mesh.block_count());
+  warn_of_input(sim, observer);
+  observer.stepped(report_of(sim, files));
+  run_end end = loop(sim, files, observer);
+  log_info("{}: ends at step {}, time {:g}", sim.options().problem_name, sim.steps(), sim.time());
+  return end;
+}
+
+// After a loss each locality waits until all have been notified by the network, so that they agree on the survivors.
+constexpr auto time_to_hear = std::chrono::milliseconds(500);
+
+bool is_first_left(runtime& rt) {
+  std::this_thread::sleep_for(time_to_hear);
+  return rt.run([] { return find_all_localities().front() == find_here(); });
+}
+
+// All survivors know of the loss; the first of them reports it and writes the end into run.json.
+run_end end_of_lost(const simulation& sim, run_files& files, const locality_lost& lost) {
+  const bool first = is_first_left(sim.tasks());
+  run_end end{run_status::failed, false,
+              fmt::format("after step {}: {}; continue with: plx-star --resume {}", sim.steps(), lost.what(),
+                          files.folder().path()),
+              true, first};
+  log_error("{}", end.message);
+  if (first) files.end_without_files("failed", end.message);
+  return end;
+}
+
+// Records in run.json, if the run had begun, an exception that leaves run().
+void end_of_exception(const simulation& sim, run_files& files, const char* why) {
+  if (is_root(sim.state().net) && files.has_begun())
+    files.end_without_files("failed", fmt::format("after step {}: {}", sim.steps(), why));
+}
+
+std::string way_to_go_on(const run_folder& folder) {
+  if (folder.checkpoints().empty()) return "it has no checkpoint to continue from";
+  return fmt::format("continue from its newest checkpoint with: plx-star --resume {}", folder.path());
+}
+
+}  // namespace
+
+result<void> check_run(const input&, const setup& s, const run_request& request) {
+  if (auto r = check_memory(s); !r) return r;
+  if (request.out.empty()) return {};
+  const bool continues_in_place =
+      !request.resume_checkpoint.empty() && request.resume_checkpoint.starts_with(request.out + "/checkpoint/");
+  return continues_in_place ? result<void>() : run_folder::check_free(request.out);
+}
+
+run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer,
+            step::exchange& net) {
+  if (request.trace) rt.recorder().trace(true);
+  simulation sim(in, s, rt, net);
+  run_files files(sim, request);
+  run_end end;
+  try {
+    end = begin_and_loop(sim, files, request, observer);
+  } catch (const locality_lost& lost) {
+    end = end_of_lost(sim, files, lost);
+  } catch (const gpu::error& e) {  // the values of the device are lost
+    end = {run_status::failed, false,
+           fmt::format("after step {}: {}; {}", sim.steps(), e.what(), way_to_go_on(files.folder())), false,
+           is_root(net)};
+    log_error("{}", end.message);
+    if (is_root(net)) files.end_without_files("failed", end.message);
+  } catch (const std::bad_alloc&) {  // on another locality than the root, the others report the loss of this one
+    end_of_exception(sim, files, "out of memory");
+    throw;
+  } catch (const std::system_error& e) {
+    const bool is_limit = e.code() == std::errc::resource_unavailable_try_again;
+    end_of_exception(sim, files, is_limit ? "no further thread could be started" : e.what());
+    throw;
+  } catch (const std::exception& e) {
+    end_of_exception(sim, files, e.what());
+    throw;
+  }
+  static_cast<void>(log_to_file("", log_level::none));
+  return end;
+}
+
+result<std::string> newest_checkpoint(const std::string& folder) {
+  const std::vector<std::string> all = run_folder(folder).checkpoints();
+  if (!all.empty()) return all.back();
+  return error{
+      fmt::format("'{}' has no checkpoint ({}/checkpoint/*.h5); expected the folder of a run", folder, folder)};
+}
+
+result<resume_point> find_resume_point(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::string folder = path;
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  std::error_code code;
+  if (fs::is_directory(folder, code) || !folder.ends_with(".h5")) {
+    auto newest = newest_checkpoint(folder);
+    if (!newest) return newest.error();
+    return resume_point{folder, *newest};
+  }
+  const fs::path file(folder);
+  const fs::path inside = file.parent_path();
+  if (inside.filename() != "checkpoint")
+    return error{fmt::format("'{}': expected a checkpoint in the folder of its run (RUN/checkpoint/*.h5)", path)};
+  const std::string run = inside.parent_path().empty() ? "." : inside.parent_path().string();
+  return resume_point{run, run + "/checkpoint/" + file.filename().string()};
+}
+
+namespace {
+
+// The blocks of a checkpoint depend on these options.
+result<void> check_allowed(const config_table& table, const std::vector<std::string>& allowed) {
+  for (const std::string& key : allowed) {
+    if (!table.knows(key)) return error{fmt::format("--allow-change: there is no option '{}'", key)};
+    for (const char* fixed : {"problem.name", "mesh.block_size", "mesh.root_blocks", "mesh.lower", "mesh.upper"})
+      if (key == fixed)
+        return error{fmt::format("--allow-change: {} cannot change, the blocks of the checkpoint depend on it", key)};
+  }
+  return {};
+}
+
+}  // namespace
+
+result<std::unique_ptr<input>> input_of_resumed(const std::string& checkpoint, const std::string& folder,
+                                                const std::string& file, const std::vector<std::string>& sets,
+                                                const std::vector<std::string>& allowed) {
+  const auto c = mesh::read_checkpoint(checkpoint);
+  if (!c) return c.error();
+  const std::string own = folder + "/config.toml";
+  const bool of_folder = file.empty() && access(own.c_str(), R_OK) == 0;
+  auto in = !file.empty() ? input::from_file(file, sets)
+            : of_folder   ? input::from_file(own, sets)
+                          : input::from_text(c->state.options, checkpoint, sets);
+  if (!in && of_folder && input::from_text(c->state.options, checkpoint, sets))
+    return error{fmt::format("{}; without the file the options come from the checkpoint", in.error().message)};
+  if (!in) return in;
+  const config_table& table = in.value()->table;
+  if (auto r = check_allowed(table, allowed); !r) return r.error();
+  const std::string defaults = identity_of(input::of_problem(in.value()->problem_name).value()->table);
+  if (auto same = mesh::same_input(*c, checkpoint, identity_of(table), {defaults, allowed}); !same)
+    return error{same.error().message + ", or allow the change (--allow-change KEY)"};
+  return in;
+}
+
+}  // namespace plx::star

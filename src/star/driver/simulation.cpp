@@ -1,0 +1,333 @@
+#include "star/driver/simulation.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/log.hpp"
+#include "mesh/files/checkpoint.hpp"
+#include "rt/runtime.hpp"
+#include "star/device/device_gas.hpp"
+#include "star/refine/refinement.hpp"
+#include "star/refine/regrid.hpp"
+#include "star/runners/device_course.hpp"
+#include "star/runners/distributed_device.hpp"
+#include "star/state/totals.hpp"
+
+namespace plx::star {
+
+using mesh::slot_id;
+
+namespace {
+
+task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
+
+// Calls f() in a task: a thread that is not in one makes one and waits for it.
+template <class F>
+auto as_task(runtime& rt, task_info info, F&& f) {
+  if (worker_index()) return f();
+  return rt.run(info, std::forward<F>(f));
+}
+
+}  // namespace
+
+simulation::simulation(const input& in, const setup& s, runtime& rt, step::exchange& net)
+    : in_(in), setup_(s), rt_(rt), gas_(s, net), stepper_(gas_, s, rt.worker_count()) {}
+
+void simulation::start() {
+  as_task(rt_, info_of("star.start"), [this] {
+    const floor_counts floors = build_initial(gas_, setup_, in_.refinement, *in_.problem, stepper_.scratch());
+    stepper_.adopt_mesh();
+    stepper_.floors() = {};
+    agree(floors);
+    if (device_ != nullptr) device_->take();
+    if (distributed_ != nullptr) distributed_->take();
+  });
+}
+
+// After new blocks were made: exchanges the numbers that all localities need.
+void simulation::agree(const floor_counts& own) {
+  const std::vector<double> all =
+      gas_.net.all_reduce({gas_.largest_signal_rate(), double(own.density), double(own.pressure), double(own.input)},
+                          [](const std::vector<double>& a, const std::vector<double>& b) {
+                            return std::vector<double>{std::max(a[0], b[0]), a[1] + b[1], a[2] + b[2], a[3] + b[3]};
+                          });
+  signal_rate_ = all.at(0);
+  stepper_.floors().add({std::int64_t(all.at(1)), std::int64_t(all.at(2)), std::int64_t(all.at(3))});
+}
+
+bool simulation::finished() const {
+  return time_ >= in_.run.t_end || (in_.run.max_steps > 0 && steps_ >= in_.run.max_steps);
+}
+
+device::step_rule simulation::rule() const {
+  const run_options& r = in_.run;
+  return {.cfl = setup_.cfl,
+          .t_end = r.t_end,
+          .first_factor = r.dt_first_factor,
+          .growth = r.dt_growth,
+          .shortest = r.dt_min,
+          .longest = r.dt_max};
+}
+
+result<double> simulation::next_dt() const {
+  if (const double dt = device::next_dt(rule(), now()); dt > 0.0) return dt;
+  const double dt = device::free_dt(rule(), now());
+  const std::string found = fmt::format("step {}: the time step fell to {:g} at time {:.9g}", steps_ + 1, dt, time_);
+  if (dt < in_.run.dt_min)
+    return error{
+        fmt::format("{}; expected at least run.dt_min = {:g}; inspect the last mesh file", found, in_.run.dt_min)};
+  return error{found + ", which no longer advances the time; inspect the last mesh file, or lower hydro.cfl"};
+}
+
+// Calls advance(dt), which returns the cell that made it fail. Returns the length of the step that succeeded.
+template <class F>
+result<double> simulation::advance_with_retries(double dt, F&& advance) {
+  for (std::int64_t tries = 0;; ++tries) {
+    const std::optional<bad_cell> bad = advance(dt);
+    if (!bad) return dt;
+    const std::string what = describe(*bad, dt);
+    const double half = 0.5 * dt;
+    if (tries == in_.run.retries || half < in_.run.dt_min || !(time_ + half > time_)) return error{what};
+    log_warning("{}; tried again with half the time step", what);
+    dt = half;
+  }
+}
+
+result<void> simulation::step() {
+  PLX_ASSERT(!finished());
+  if (device_ != nullptr) return advance_device();
+  const auto planned = next_dt();
+  if (!planned) return planned.error();
+  const auto dt = advance_with_retries(
+      *planned, [&](double d) { return as_task(rt_, info_of("star.step"), [&] { return advance_all(d); }); });
+  if (!dt) return dt.error();
+  time_ = *dt >= in_.run.t_end - time_ ? in_.run.t_end : time_ + *dt;
+  dt_ = *dt;
+  stepped();
+  return {};
+}
+
+std::optional<bad_cell> simulation::advance_all(double dt) {
+  for (int s = 0; s < setup_.scheme.stages; ++s) gas_.stage_time[s] = time_ + setup_.scheme.time_share[s] * dt;
+  if (distributed_ == nullptr) {
+    const auto bad = stepper_.advance(dt, time_);
+    signal_rate_ = stepper_.signal_rate();
+    return bad;
+  }
+  auto bad = distributed_->advance(dt, time_);
+  if (bad) return bad;
+  signal_rate_ = distributed_->signal_rate();
+  stepper_.floors().add(distributed_->floors());
+  stepper_.left().add_step(distributed_->outflow());
+  return bad;
+}
+
+void simulation::stepped() {
+  ++steps_;
+  cell_updates_ += gas_.cell_count();
+  costs_.stepped(gas_.own());
+  if (setup_.domain.max_level == 0 || steps_ % in_.refinement.interval != 0) return;
+  device_ != nullptr ? adapt_on_device() : adapt_mesh();
+}
+
+void simulation::collect_costs() {
+  costs_.collect(rt_.recorder());
+  if (distributed_ != nullptr) costs_.add(gas_.own(), distributed_->take_busy_s());
+}
+
+void simulation::adapt_mesh() {
+  as_task(rt_, info_of("star.adapt_mesh"), [this] {
+    collect_costs();
+    balance_.measure(gas_, costs_);
+    const auto flags = distributed_ != nullptr ? distributed_->refinement_flags()
+                                               : refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch());
+    next_mesh next =
+        plan_next_mesh(gas_, flags, static_cast<int>(in_.refinement.coarsen_after), steps_ - checked_at_, balance_);
+    checked_at_ = steps_;
+    if (distributed_ != nullptr && next.changed()) distributed_->fetch();
+    const regrid_result changed = regrid(gas_, setup_, std::move(next), {stepper_.scratch(), costs_, balance_});
+    if (!changed.changed()) return;
+    stepper_.adopt_mesh();
+    agree(changed.floors);
+    if (distributed_ != nullptr) distributed_->take();
+  });
+}
+
+void simulation::wish(std::uint32_t bits) { distributed_ != nullptr ? distributed_->wish(bits) : stepper_.wish(bits); }
+
+std::uint32_t simulation::wishes() const {
+  return distributed_ != nullptr ? distributed_->wishes() : stepper_.wishes();
+}
+
+std::vector<double> simulation::totals() const {
+  if (!totals_.empty()) return totals_;
+  if (device_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return device_->totals(); });
+  if (distributed_ != nullptr)
+    return as_task(rt_, info_of("star.device.totals"), [this] { return distributed_->totals(); });
+  return as_task(rt_, info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
+}
+
+std::string simulation::describe(const bad_cell& bad, double dt) const {
+  const int n = gas_.mesh.block_size();
+  const int i = bad.cell % n, j = bad.cell / n % n, k = bad.cell / (n * n);
+  const mesh::location& where = gas_.mesh.where(bad.slot);
+  return fmt::format(
+      "step {}, stage {}: a density or pressure that the floors cannot repair, in block level {} ({}, {}, {}), cell "
+      "({}, {}, {}) at x = {:.9g}, y = {:.9g}, z = {:.9g}, time {:.9g}, dt {:.4g}; before the step: density {:.6g}, "
+      "energy {:.6g}",
+      steps_ + 1, bad.stage + 1, where.level, where.x[0], where.x[1], where.x[2], i, j, k,
+      gas_.mesh.centre(bad.slot, 0, i), gas_.mesh.centre(bad.slot, 1, j), gas_.mesh.centre(bad.slot, 2, k), time_, dt,
+      bad.density, bad.energy);
+}
+
+simulation::~simulation() = default;
+
+bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(); }
+
+result<void> simulation::take_device(const gpu::backend* on) {
+  if (in_.run.device == "cpu") return {};
+  if (!gas_.net.is_alone()) {
+    if (setup_.sides.outside != nullptr)
+      return error{
+          fmt::format("run.device = \"{}\": expected one process for boundaries \"problem\" in mesh.sides, found {}; "
+                      "run.device = \"cpu\" takes them",
+                      in_.run.device, gas_.net.count())};
+    auto opened =
+        as_task(rt_, info_of("star.device.open"), [&] { return distributed_device::open(in_, setup_, gas_, rt_, on); });
+    if (!opened) return opened.error();
+    distributed_ = *std::move(opened);
+    return {};
+  }
+  auto course = device_course::open(in_, setup_, gas_, rt_, on);
+  if (!course) return course.error();
+  device_ = *std::move(course);
+  return {};
+}
+
+void simulation::fetch() {
+  if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->fetch(); });
+  if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->fetch(); });
+}
+
+// Steps to the next regrid check, limited to the number that a device reports at once.
+int simulation::steps_to_look() const {
+  std::int64_t count = device_course::most_steps;
+  if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
+  if (in_.run.max_steps > 0) count = std::min(count, in_.run.max_steps - steps_);
+  const output_options& o = in_.output;
+  if (!o.analysis.empty()) count = std::min(count, o.analysis_interval - steps_ % o.analysis_interval);
+  return static_cast<int>(count);
+}
+
+// If a batch ends with a step that fails, the next batch begins with that step, which fails again there.
+result<void> simulation::advance_device() {
+  if (!device_->ahead()) {
+    const auto planned = next_dt();
+    if (!planned) return planned.error();
+    const auto dt = advance_with_retries(*planned, [&](double d) -> std::optional<bad_cell> {
+      device::step_control c{rule(), now(), d};
+      const floor_counts& f = stepper_.floors();
+      c.density_floors = f.density, c.pressure_floors = f.pressure, c.input_floors = f.input;
+      c.wait_interval = in_.output.mesh_interval;
+      as_task(rt_, info_of("star.device.steps"), [&] { device_->advance(c, steps_to_look()); });
+      return device_->ahead() ? std::nullopt : device_->failed();
+    });
+    if (!dt) return dt.error();
+    signal_rate_ = device_->signal_rate();
+  }
+  device::step_result r = device_->next();
+  time_ = r.course.time, dt_ = r.course.dt;
+  stepper_.floors() = {r.course.density_floors, r.course.pressure_floors, r.course.input_floors};
+  if (!r.left.empty()) stepper_.left().add_step(r.left);
+  totals_ = std::move(r.totals);
+  stepped();
+  return {};
+}
+
+void simulation::adapt_on_device() {
+  const std::vector<mesh::flag> flags =
+      as_task(rt_, info_of("star.device.refinement"), [this] { return device_->refinement_flags(); });
+  as_task(rt_, info_of("star.device.regrid"), [&] {
+    const regrid_result changed = device_->regrid(flags, costs_);
+    if (!changed.changed()) return;
+    totals_.clear();  // differ by rounding, and by floors in new blocks
+    signal_rate_ = device_->signal_rate();
+    stepper_.floors().add(changed.floors);
+  });
+}
+
+std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() const {
+  const std::vector<double> rates = as_task(rt_, info_of("star.numbers"), [this] {
+    std::vector<double> mine, all;
+    for (const slot_id slot : gas_.own()) mine.push_back(gas_.signal_rate[slot]);
+    for (const std::vector<double>& from : gas_.net.all_gather(std::move(mine)))
+      all.insert(all.end(), from.begin(), from.end());
+    return all;
+  });
+  const floor_counts& f = stepper_.floors();
+  const auto left = stepper_.left().state();
+  return {{"time", {time_, dt_}},
+          {"steps", {static_cast<double>(steps_), static_cast<double>(cell_updates_)}},
+          {"floors", {static_cast<double>(f.density), static_cast<double>(f.pressure), static_cast<double>(f.input)}},
+          {"left", {left.begin(), left.end()}},
+          {"signal_rate", rates}};
+}
+
+namespace {
+
+/// The list with that name and length.
+result<std::vector<double>> list_of(const mesh::checkpoint& c, const std::string& path, const char* name,
+                                    std::size_t length) {
+  const std::vector<double>* list = c.state.find(name);
+  if (list == nullptr || list->size() != length)
+    return error{fmt::format("{}: expected {} numbers '{}', found {}; the checkpoint was not written by this program",
+                             path, length, name, list == nullptr ? 0 : list->size())};
+  return *list;
+}
+
+}  // namespace
+
+result<void> simulation::restore(const mesh::checkpoint& c, const std::string& path) {
+  if (c.block_size != setup_.domain.block_size || c.variables.size() != gas_.now.variables().size())
+    return error{fmt::format("{}: expected blocks of {}^3 cells with {} variables, found {}^3 with {}", path,
+                             setup_.domain.block_size, gas_.now.variable_count(), c.block_size, c.variables.size())};
+  for (std::size_t v = 0; v < c.variables.size(); ++v)
+    if (c.variables[v] != gas_.now.variables()[v].name)
+      return error{fmt::format("{}: expected the variable '{}' at place {}, found '{}'", path,
+                               gas_.now.variables()[v].name, v + 1, c.variables[v])};
+  for (const mesh::leaf& l : c.leaves)
+    if (l.where.level > setup_.domain.max_level)
+      return error{fmt::format("{}: it has blocks of level {}; expected mesh.max_level to be at least that, found {}",
+                               path, l.where.level, setup_.domain.max_level)};
+  auto topology = mesh::block_mesh::from_leaves(setup_.domain, c.leaves);
+  if (!topology) return error{path + ": " + topology.error().message};
+  const auto time = list_of(c, path, "time", 2), steps = list_of(c, path, "steps", 2);
+  const auto floors = list_of(c, path, "floors", 3), rates = list_of(c, path, "signal_rate", c.leaves.size());
+  const auto left = list_of(c, path, "left", stepper_.left().state().size());
+  for (const auto* list : {&time, &steps, &floors, &rates, &left})
+    if (!*list) return list->error();
+
+  gas_.adopt(*std::move(topology));
+  stepper_.adopt_mesh();
+  if (auto read = mesh::read_values(path, gas_.mesh, gas_.now); !read) return read.error();
+  time_ = time->at(0), dt_ = time->at(1);
+  steps_ = static_cast<std::int64_t>(steps->at(0)), cell_updates_ = static_cast<std::int64_t>(steps->at(1));
+  stepper_.floors() = {static_cast<std::int64_t>(floors->at(0)), static_cast<std::int64_t>(floors->at(1)),
+                       static_cast<std::int64_t>(floors->at(2))};
+  stepper_.left().restore(*left);
+  const auto blocks = gas_.mesh.blocks();
+  for (std::size_t p = 0; p < blocks.size(); ++p) gas_.signal_rate[blocks[p]] = rates->at(p);
+  signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
+  checked_at_ = steps_;
+  return {};
+}
+
+void simulation::go_on() {
+  if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
+  if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->take(); });
+}
+
+}  // namespace plx::star

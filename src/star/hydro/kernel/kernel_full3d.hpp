@@ -1,0 +1,290 @@
+// Scheme `full3d`, a stage of a box: for each plane and each group of axes it computes the values at the points, then
+// the fluxes there, summed by Simpson's rule. Groups are closed under mirrors: the diagonals in the planes xy, xz and
+// yz (two axes each), the diagonals of the cell (four), the three axes along the edges.
+//
+// Tracer and species are transported with the sum of the nine mass fluxes, with their values at the face's centre: so
+// the bounds of kernel_species.hpp hold unchanged (docs/decisions/0010-full3d.md).
+//
+// Thread safety: writes scratch and its outputs only. Cost: docs/decisions/0010-full3d.md.
+// Example: star/hydro/test/reference_full3d_test.cpp
+#pragma once
+
+#include "star/hydro/kernel/kernel_planes.hpp"
+#include "star/hydro/kernel/kernel_point.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+template <bool steep>
+PLX_INLINE void reconstruct_region(const double* q, const double* pressure, std::ptrdiff_t axis, double gamma,
+                                   const region& r, double* minus, double* plus) {
+  for_slots(
+      r, [&](int s) __attribute__((always_inline)) {
+        point_pair p;
+        if constexpr (steep)
+          p = reconstruct_density(q + s, pressure + s, axis, gamma);
+        else
+          p = reconstruct_point(q + s, axis);
+        store(minus + s, p.minus);
+        store(plus + s, p.plus);
+      });
+}
+
+/// The cells with points on this axis that faces of the box need: up to three regions.
+PLX_INLINE int regions_for(const plane_task& t, axis_step d, region (&r)[3]) {
+  if (!t.inside()) return r[0] = {slot_of(0, 0), cube, cube}, 1;
+  if (d.x == 0) return r[0] = {slot_of(0, d.y != 0 ? -1 : 0), cube, d.y != 0 ? cube + 2 : cube}, 1;
+  r[0] = {slot_of(-1, 0), slot_of(cube, cube - 1) - slot_of(-1, 0) + 1, 1};  // all rows at once
+  if (d.y == 0) return 1;
+  r[1] = {slot_of(0, -1), cube, 1}, r[2] = {slot_of(0, cube), cube, 1};
+  return 3;
+}
+
+/// Computes both points of each cell on this axis; `next` counts the parts of `other` in use.
+void reconstruct_axis(plane_task& t, axis_step d, int& next) {
+  double* minus = t.s.other + next++ * point_doubles;
+  double* plus =
+      d.z > 0 ? t.s.upper[t.k & 1] + (d.x + 1 + 3 * (d.y + 1)) * point_doubles : t.s.other + next++ * point_doubles;
+  t.at[point_of(-d.x, -d.y, -d.z)] = minus, t.at[point_of(d.x, d.y, d.z)] = plus;
+  const hydro_parameters& p = t.box.p;
+  const double* pressure = t.primitives() + i_pressure * primitive_cells;
+  region r[3];
+  const int count = regions_for(t, d, r);
+  for (int c = 0; c < count; ++c)
+    for (int v = 0; v < gas_variables; ++v) {
+      const double* q = t.primitives() + v * primitive_cells;
+      double *to_minus = minus + v * slots, *to_plus = plus + v * slots;
+      if (v == i_density && p.contact_steepening)
+        reconstruct_region<true>(q, pressure, doubles(d), p.gamma, r[c], to_minus, to_plus);
+      else
+        reconstruct_region<false>(q, pressure, doubles(d), p.gamma, r[c], to_minus, to_plus);
+    }
+}
+
+/// The faces across an axis in a plane: each at the slot of the cell above it.
+PLX_INLINE region faces_across(int axis) {
+  if (axis == 0) return {slot_of(0, 0), slot_of(cube, cube - 1) - slot_of(0, 0) + 1, 1};
+  return {slot_of(0, 0), cube, axis == 1 ? cube + 1 : cube};
+}
+
+/// States on both sides of points of faces: those below are shifted to the slot of the cell above.
+template <int count>
+struct face_points {
+  const double *below[count], *above[count];
+};
+
+/// The point across `axis`, at (a, b) along the two others in cyclic order.
+PLX_INLINE void look_up(const plane_task& t, int axis, int a, int b, const double*& below, const double*& above) {
+  const int x = axis == 0 ? 1 : axis == 1 ? b : a, y = axis == 1 ? 1 : axis == 2 ? b : a, z = axis == 0 ? b : a;
+  if (axis == 2) {
+    below = t.s.upper[(t.k + 1) & 1] + (x + 1 + 3 * (y + 1)) * point_doubles;
+    above = t.at[point_of(x, y, -1)];
+  } else {
+    below = t.at[point_of(x, y, z)] - (axis == 0 ? 1 : pitch);
+    above = t.at[axis == 0 ? point_of(-1, y, z) : point_of(x, -1, z)];
+  }
+}
+
+PLX_INLINE face_state load_point(const double* at, int axis) {
+  const int n = i_velocity + axis, t = i_velocity + (axis + 1) % 3, b = i_velocity + (axis + 2) % 3;
+  return {load(at), load(at + n * slots), load(at + t * slots), load(at + b * slots), load(at + i_energy * slots)};
+}
+
+/// Adds the fluxes at some points of each face; with the last part the sums are the fluxes.
+template <face_part part>
+void add_fluxes(const plane_task& t, int axis, const face_points<points_in(part)>& points) {
+  double* sum = t.s.sum[axis];
+  const double gamma = t.box.p.gamma;
+  for_slots(
+      faces_across(axis), [&](int s) __attribute__((always_inline)) {
+        constexpr int count = points_in(part);
+        face_flux f[count];
+        for (int p = 0; p < count; ++p)
+          f[p] = hll(load_point(points.below[p] + s, axis), load_point(points.above[p] + s, axis), gamma);
+        if constexpr (count > 1) f[0] = f[0] + f[1];
+        if constexpr (count > 2) f[0] = f[0] + (f[2] + f[3]);
+        const vd values[gas_variables] = {f[0].mass, f[0].n, f[0].t, f[0].b, f[0].energy};
+        for (int v = 0; v < gas_variables; ++v) {
+          double* to = sum + v * slots + s;
+          vd so_far = all(0.0);
+          if constexpr (part != face_part::edges_a) so_far = load(to);
+          store(to, simpson<part>(so_far, values[v]));
+        }
+      });
+}
+
+/// Adds the two points of faces across `axis` on the other axis `along`.
+template <face_part part>
+void add_edges(const plane_task& t, int axis, int along) {
+  const bool first = along == (axis + 1) % 3;
+  face_points<2> points;
+  for (int p = 0; p < 2; ++p) {
+    const int side = 2 * p - 1;
+    look_up(t, axis, first ? side : 0, first ? 0 : side, points.below[p], points.above[p]);
+  }
+  add_fluxes<part>(t, axis, points);
+}
+
+/// Adds opposite corners first: every mirror and permutation keeps them opposite.
+void add_corners(const plane_task& t, int axis) {
+  constexpr int a[4] = {-1, 1, -1, 1}, b[4] = {-1, 1, 1, -1};
+  face_points<4> points;
+  for (int p = 0; p < 4; ++p) look_up(t, axis, a[p], b[p], points.below[p], points.above[p]);
+  add_fluxes<face_part::corners>(t, axis, points);
+}
+
+void add_centre(const plane_task& t, int axis) {
+  face_points<1> points;
+  look_up(t, axis, 0, 0, points.below[0], points.above[0]);
+  add_fluxes<face_part::centre>(t, axis, points);
+}
+
+/// Fluxes of tracer and species at `lanes` faces: upwind with the mass flux of the gas, from values at the face's
+/// centre. Before them the fluxes of the gas are limited to positive updates.
+PLX_INLINE void complete_fluxes(const plane_task& t, const line_view& line, double gamma, double step) {
+  const int n_var = t.n_var();
+  for (int v = i_tracer; v < n_var; ++v) reconstruct_variable<reconstruction::ppm, true>(line, v);
+  const vd mass = load(line.flux);
+  const std::ptrdiff_t tracer = i_tracer * line.faces;
+  vd upwind = select(less(mass, all(0.0)), load(line.right + tracer), load(line.left + tracer));
+  store(line.flux + tracer, mass * upwind);
+  limit_fluxes<false>(line, gamma, step);
+  if (n_var > i_species) species_fluxes(line, n_var - i_species, step);
+}
+
+/// Computes the fluxes of all variables through the faces across an axis, from the sums.
+void finish_fluxes(const plane_task& t, int axis) {
+  const std::ptrdiff_t step_of[3] = {1, pitch, pitch * pitch};
+  const std::ptrdiff_t lines = t.n_var() * most_lanes;
+  const int n = i_velocity + axis, tt = i_velocity + (axis + 1) % 3, b = i_velocity + (axis + 2) % 3;
+  for_slots(
+      faces_across(axis), [&](int s) __attribute__((always_inline)) {
+        const line_view line{t.primitives() + s,
+                             step_of[axis],
+                             primitive_cells,
+                             0,
+                             t.s.line,
+                             t.s.line + lines,
+                             t.s.line + 2 * lines,
+                             most_lanes,
+                             n,
+                             tt,
+                             b};
+        const double* sum = t.s.sum[axis] + s;
+        store_flux(line, 0,
+                   {load(sum), load(sum + slots), load(sum + 2 * slots), load(sum + 3 * slots), load(sum + 4 * slots)});
+        complete_fluxes(t, line, t.box.p.gamma, t.box.step());
+        double* flux = t.s.flux[axis] + s;
+        for (int v = 0; v < t.n_var(); ++v) store(flux + v * slots, load(line.flux + v * line.faces));
+      });
+}
+
+/// Computes all fluxes of a plane: through its faces across x and y, and through its lower faces across z.
+void advance_plane(plane_task& t) {
+  const bool inside = t.inside(), lower = t.k >= 0;
+  constexpr axis_step in_xy[] = {{1, 1, 0}, {1, -1, 0}}, in_xz[] = {{1, 0, 1}, {-1, 0, 1}};
+  constexpr axis_step in_yz[] = {{0, 1, 1}, {0, -1, 1}};
+  constexpr axis_step diagonals[] = {{1, 1, 1}, {-1, 1, 1}, {1, -1, 1}, {-1, -1, 1}};
+  int next = 0;
+  if (inside) {
+    for (axis_step d : in_xy) reconstruct_axis(t, d, next);
+    add_edges<face_part::edges_a>(t, 0, 1);
+    add_edges<face_part::edges_a>(t, 1, 0);
+  }
+  next = 0;
+  for (axis_step d : in_xz) reconstruct_axis(t, d, next);
+  if (inside) add_edges<face_part::edges_b>(t, 0, 2);
+  if (lower) add_edges<face_part::edges_a>(t, 2, 0);
+  next = 0;
+  for (axis_step d : in_yz) reconstruct_axis(t, d, next);
+  if (inside) add_edges<face_part::edges_b>(t, 1, 2);
+  if (lower) add_edges<face_part::edges_b>(t, 2, 1);
+  next = 0;
+  for (axis_step d : diagonals) reconstruct_axis(t, d, next);
+  for (int axis = 0; axis < 3; ++axis)
+    if (axis < 2 ? inside : lower) add_corners(t, axis);
+  next = 0;
+  if (inside) reconstruct_axis(t, {1, 0, 0}, next), reconstruct_axis(t, {0, 1, 0}, next);
+  reconstruct_axis(t, {0, 0, 1}, next);
+  for (int axis = 0; axis < 3; ++axis)
+    if (axis < 2 ? inside : lower) add_centre(t, axis), finish_fluxes(t, axis);
+}
+
+/// Writes F[+] - F[-] of a plane's cells, `above` slots apart, to plane k of the differences.
+PLX_INLINE void difference_plane(const plane_task& t, int axis, int k, const double* below, const double* above) {
+  for (int v = 0; v < t.n_var(); ++v)
+    for (int j = 0; j < cube; ++j)
+      for (int i = 0; i < cube; i += lanes) {
+        const int s = v * slots + slot_of(i, j);
+        store(t.s.difference[axis] + v * box_cells + (k * cube + j) * cube + i, load(above + s) - load(below + s));
+      }
+}
+
+/// Stores a plane's share of the fluxes through the block's faces, if requested.
+void keep_side_fluxes(const plane_task& t) {
+  const box_task& b = t.box;
+  const std::ptrdiff_t area = std::ptrdiff_t{b.in.n} * b.in.n;
+  for (int upper = 0; upper < 2; ++upper) {
+    const int at = upper * cube;
+    double* x = t.inside() ? side_flux(b, upper, b.x0 + at == upper * b.in.n, b.z0 + t.k, b.y0) : nullptr;
+    double* y = t.inside() ? side_flux(b, 2 + upper, b.y0 + at == upper * b.in.n, b.z0 + t.k, b.x0) : nullptr;
+    double* z = t.k == at ? side_flux(b, 4 + upper, b.z0 + at == upper * b.in.n, b.y0, b.x0) : nullptr;
+    for (int v = 0; v < t.n_var(); ++v)
+      for (int c = 0; c < cube; ++c) {
+        if (x) x[v * area + c] = t.s.flux[0][v * slots + slot_of(at, c)];
+        if (y) y[v * area + c] = t.s.flux[1][v * slots + slot_of(c, at)];
+        if (z)
+          for (int r = 0; r < cube; ++r) z[v * area + r * b.in.n + c] = t.s.flux[2][v * slots + slot_of(c, r)];
+      }
+  }
+}
+
+void advance_cube(const box_task& box, plane_workspace& s, tally& sums) {
+  for (int k = -1; k <= cube; ++k) {
+    plane_task t{box, s, k, {}};
+    advance_plane(t);
+    if (t.inside()) {
+      difference_plane(t, 0, k, s.flux[0], s.flux[0] + 1);
+      difference_plane(t, 1, k, s.flux[1], s.flux[1] + pitch);
+    }
+    if (k > 0) difference_plane(t, 2, k - 1, s.flux_below, s.flux[2]);
+    keep_side_fluxes(t);
+    double* below = s.flux_below;
+    s.flux_below = s.flux[2], s.flux[2] = below;
+  }
+  for (int k = 0; k < cube; ++k)
+    for (int j = 0; j < cube; ++j)
+      for (int i = 0; i < cube; i += lanes) {
+        const int c = (k * cube + j) * cube + i;
+        update_cells(box, i, j, k,
+                     {s.difference[0] + c, s.difference[1] + c, s.difference[2] + c, box_cells, box_cells}, sums);
+      }
+}
+
+/// Converts the box and all its ghost cells to primitive variables.
+bool convert_cube(const box_task& t) {
+  bool floored = false;
+  for (int k = -g; k < cube + g; ++k)
+    for (int j = -g; j < cube + g; ++j) floored |= convert_row(t, -g, cube + g, j, k);
+  return floored;
+}
+
+[[maybe_unused]] bool advance_block_full3d(const hydro_parameters& p, const stage_input& in, stage_output& out,
+                                           double* scratch, tally& sums) {
+  const int n_var = variable_count(p.n_species);
+  plane_workspace s = divide_planes(scratch, n_var);
+  workspace w{};
+  w.primitive = s.primitive;
+  bool floored = false;
+  for (int z = 0; z < in.n; z += cube)
+    for (int y = 0; y < in.n; y += cube)
+      for (int x = 0; x < in.n; x += cube) {
+        const box_task task{p, in, out, w, {cube, cube, cube}, x, y, z, n_var};
+        floored |= convert_cube(task);
+        advance_cube(task, s, sums);
+      }
+  return floored;
+}
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

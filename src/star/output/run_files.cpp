@@ -1,0 +1,205 @@
+#include "star/output/run_files.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "mesh/files/athdf.hpp"
+#include "mesh/files/checkpoint.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
+#include "rt/runtime.hpp"
+#include "star/driver/simulation.hpp"
+#include "trace/task_files.hpp"
+
+namespace plx::star {
+
+namespace {
+
+/// A number that no other run uses, small enough to be exact as a double.
+std::uint64_t new_mark() {
+  std::random_device source;
+  return (std::uint64_t{source()} << 16 ^ source()) % (std::uint64_t{1} << 48);
+}
+
+}  // namespace
+
+step::exchange& run_files::net() const { return sim_.state().net; }
+bool run_files::alone() const { return net().is_alone(); }
+
+run_files::run_files(simulation& sim, const run_request& request)
+    : sim_(sim),
+      request_(request),
+      folder_(request.out),
+      window_(sim.tasks().recorder(), !request.trace && !probe::wants_trace(*sim.tasks().options().measure)),
+      diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
+      begin_s_(monotonic_seconds()) {
+  for (const std::string& name : sim.options().output.analysis) analyses_.push_back(make_analysis(name).value());
+  summary_.problem = sim.options().problem_name;
+  summary_.workers = sim.tasks().worker_count();
+  summary_.localities = net().count();
+  measured_ = is_root(net()) ? folder_.path() : folder_.folder_of(net().here());
+}
+
+double run_files::wall_of_process_s() const { return monotonic_seconds() - begin_s_; }
+double run_files::wall_s() const { return wall_before_s_ + wall_of_process_s(); }
+
+result<void> run_files::restore(const mesh::checkpoint& c, const std::string& path) {
+  const std::vector<double>* files = c.state.find("files");
+  if (files == nullptr || files->size() != 2)
+    return error{path + ": the numbers 'files' are missing; the checkpoint was not written by this program"};
+  next_mesh_ = static_cast<std::int64_t>(files->at(0));
+  wall_before_s_ = files->at(1);
+  // If the run was stopped between its last checkpoint and its last mesh file, this file is still to be written;
+  // another folder has none of the files yet.
+  const std::vector<double>* last = c.state.find("last_mesh");
+  mesh_step_ = is_in_place() && last != nullptr && last->size() == 1 ? static_cast<std::int64_t>(last->at(0)) : -1;
+  if (const std::vector<double>* start = c.state.find("start"); start != nullptr && start->size() == 3) {
+    start_ = {start->at(0), start->at(1)};
+    good_step_ = static_cast<std::int64_t>(start->at(2));
+  }
+  history_step_ = analysis_step_ = sim_.steps();
+  rows_updates_ = sim_.cell_updates();
+  row_s_ = counters_s_ = checkpoint_s_ = wall_before_s_;
+  summary_.resumed_at_step = sim_.steps();
+  resumed_ = true;
+  return {};
+}
+
+result<void> run_files::all(const result<void>& mine) {
+  return agree(net(), sim_.tasks(), failure_ ? result<void>(*failure_) : mine);
+}
+
+result<void> run_files::lock() { return all(is_root(net()) ? folder_.lock(!is_in_place()) : result<void>()); }
+
+// The root makes the common folders; then each locality makes its own.
+result<void> run_files::make_folders() {
+  result<void> made;
+  bool has_mesh = false;
+  if (is_root(net())) {
+    made = folder_.make(!alone());
+    if (made && resumed_) has_mesh = drop_later_files();
+  }
+  if (auto r = all(made); !r) return r;
+  if (!is_root(net())) made = run_folder(measured_).make_alone();
+  if (auto r = all(made); !r) return r;
+  if (from_root(net(), sim_.tasks(), {has_mesh ? 1.0 : 0.0}).front() != 0.0) kept_step_ = sim_.steps();
+  return {};
+}
+
+bool run_files::is_in_place() const { return request_.resume_checkpoint.starts_with(folder_.path() + "/checkpoint/"); }
+
+// Removes mesh files with later numbers than the checkpoint knows, and later checkpoints, since they are written again.
+// One of the mesh files may hold the state of the checkpoint itself: the last file of a run that ended or was stopped
+// there. It is kept until another file takes its number; returns whether it exists.
+bool run_files::drop_later_files() {
+  const std::string next = folder_.mesh_file(summary_.problem, next_mesh_);
+  const auto step = mesh::athdf_step(next);
+  const bool has_mesh = step && *step == static_cast<int>(sim_.steps());
+  folder_.drop_mesh_files(summary_.problem, next_mesh_, has_mesh ? next : "");
+  folder_.drop_checkpoints_after(sim_.steps());
+  folder_.drop_leftovers();
+  return has_mesh;
+}
+
+result<void> run_files::begin() {
+  if (auto r = lock(); !r) return r;
+  if (auto r = make_folders(); !r) return r;
+  const auto write_first = [this]() -> result<void> {
+    if (auto r = log_to_file(measured_ + "/log.txt", log_level::info); !r) return r;
+    if (!is_root(net())) return {};
+    if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
+    begun_ = true;
+    if (auto r = write_summary("running", ""); !r) return r;
+    return resumed_ ? cut_tables() : result<void>();
+  };
+  if (auto r = all(write_first()); !r) return r;
+  checked_time_ = sim_.time();
+  static_cast<void>(is_conserved());  // records the totals at the start
+  mark_ = static_cast<std::uint64_t>(from_root(net(), sim_.tasks(), {static_cast<double>(new_mark())}).front());
+  if (resumed_) return {};
+  if (auto r = append_history(); !r) return r;
+  if (auto r = append_analyses(); !r) return r;
+  return sim_.options().output.mesh_at_start ? write_mesh() : result<void>();
+}
+
+// Uses the time of the previous step as it was: time() - dt() may be rounded to the other side of a multiple.
+bool run_files::mesh_is_due() {
+  const double before = std::exchange(checked_time_, sim_.time());
+  const double interval = sim_.options().output.mesh_interval;
+  return interval > 0.0 && std::floor(sim_.time() / interval) > std::floor(before / interval);
+}
+
+std::uint32_t run_files::wishes() const {
+  if (failure_) return wish_no_more_files;
+  const double interval = sim_.options().output.checkpoint_interval_s;
+  const bool due = is_root(net()) && interval > 0.0 && wall_s() - checkpoint_s_ >= interval;
+  return due ? std::uint32_t{wish_checkpoint} : 0u;
+}
+
+result<void> run_files::after_step(std::uint32_t wished) {
+  if ((wished & wish_no_more_files) != 0) return all({});
+  const output_options& o = sim_.options().output;
+  if (sim_.steps() % o.history_interval == 0)
+    if (auto r = append_history(); !r) return r;
+  if (sim_.steps() % o.analysis_interval == 0)
+    if (auto r = append_analyses(); !r) return r;
+  if (mesh_is_due())
+    if (auto r = write_mesh(); !r) return r;
+  if (o.counters_interval_s > 0.0 && wall_s() - counters_s_ >= o.counters_interval_s)
+    if (auto r = append_counters(); !r) return r;
+  if (request_.trace) sim_.tasks().recorder().drain();
+  window_.after_step(sim_.steps());
+  if (wall_s() - diagnosed_s_ >= 0.1) {
+    diagnosed_s_ = wall_s();
+    diagnosis_.sample();
+  }
+  return (wished & wish_checkpoint) != 0 && !is_over_limit() ? write_checkpoint() : result<void>();
+}
+
+result<void> run_files::end(const std::string& status, const std::string& message) {
+  if (auto r = append_history(); !r) return r;
+  if (auto r = append_analyses(); !r) return r;
+  if (auto r = append_counters(); !r) return r;
+  if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
+    if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: a run that continues writes that again
+  if (auto r = write_mesh(); !r) return r;
+  const auto write_last = [this]() -> result<void> {
+    if (auto r = write_exact(); !r) return r;
+    if (auto r = write_profile(); !r) return r;
+    return write_tasks();
+  };
+  if (auto r = all(write_last()); !r) return r;
+  return all(is_root(net()) ? write_summary(status, message) : result<void>());
+}
+
+void run_files::end_without_files(const std::string& status, const std::string& message) {
+  if (auto r = write_summary(status, message); !r) log_error("{}", r.error().message);
+}
+
+result<void> run_files::append_counters() {
+  counters_s_ = wall_s();
+  return here([this] { return sim_.tasks().counters().append_csv(measured_ + "/counters.csv", counters_s_); });
+}
+
+result<void> run_files::write_summary(const std::string& status, const std::string& message) {
+  const probe::recorder& r = sim_.tasks().recorder();
+  summary_.status = status;
+  summary_.message = message;
+  summary_.wall_s = summary_.simulation_s = wall_s();
+  summary_.time = sim_.time();
+  summary_.steps = sim_.steps();
+  summary_.blocks = static_cast<std::int64_t>(sim_.state().mesh.block_count());
+  summary_.cells = sim_.state().cell_count();
+  summary_.cell_updates = sim_.cell_updates();
+  summary_.measurement_cost_percent = 100.0 * r.measurement_cost();
+  summary_.references = sim_.options().problem->references(sim_.time());
+  return write_file(folder_.file("run.json"), summary_.json(request_));
+}
+
+}  // namespace plx::star

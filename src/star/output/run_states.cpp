@@ -1,0 +1,184 @@
+// Writes the states of a run: mesh files and checkpoints, by one locality or by all.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <utility>
+
+#include "base/log.hpp"
+#include "mesh/files/checkpoint.hpp"
+#include "probe/record/recorder.hpp"
+#include "rt/runtime.hpp"
+#include "star/driver/identity.hpp"
+#include "star/driver/simulation.hpp"
+#include "star/output/run_files.hpp"
+
+namespace plx::star {
+
+idle_rates run_files::measure_idle() {
+  const probe::recorder& r = sim_.tasks().recorder();
+  idle_s_.resize(r.worker_count(), 0.0);
+  used_s_.resize(r.worker_count(), 0.0);
+  idle_rates rates;
+  double all_idle = 0.0, all_time = 0.0;
+  for (unsigned w = 0; w < r.worker_count(); ++w) {
+    const probe::worker_times t = r.times(w);
+    const double used = t.exec_s + t.overhead_s + t.background_s;
+    const double idle = t.idle_s - std::exchange(idle_s_[w], t.idle_s);
+    const double whole = idle + used - std::exchange(used_s_[w], used);
+    rates.workers.push_back(whole > 0.0 ? idle / whole : 0.0);
+    all_idle += idle;
+    all_time += whole;
+  }
+  rates.locality = all_time > 0.0 ? all_idle / all_time : 0.0;
+  return rates;
+}
+
+result<void> run_files::write_mesh() {
+  if (mesh_step_ == sim_.steps() || kept_step_ == sim_.steps()) return {};
+  sim_.fetch();
+  const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
+  sim_.collect_costs();
+  auto written = alone() ? write_mesh_file(path, sim_, measure_idle()) : write_parts_of_mesh(path);
+  if (!written) return written;
+  if (is_root(net())) run_folder::drop_other_parts(path, mark_);
+  log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
+  sim_.costs().clear();
+  mesh_step_ = sim_.steps();
+  kept_step_ = -1;
+  ++next_mesh_;
+  return {};
+}
+
+std::array<double, 2> run_files::changes_since_start(const std::vector<double>& totals) {
+  std::array<double, 2> now{}, change{};
+  for (std::size_t k = 0; k < 2; ++k) {
+    const int v = k == 0 ? i_density : i_energy;
+    now[k] = totals[static_cast<std::size_t>(v)] + sim_.left(v);
+  }
+  if (start_.empty()) start_.assign(now.begin(), now.end());
+  for (std::size_t k = 0; k < 2; ++k)
+    change[k] = now[k] == start_[k] ? 0.0 : std::abs(now[k] - start_[k]) / std::abs(start_[k]);
+  return change;
+}
+
+// If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
+bool run_files::is_conserved() {
+  if (!sim_.settings().modules.empty()) return true;  // which may add mass and energy
+  constexpr double most = 0.1;
+  const std::array<double, 2> change = changes_since_start(sim_.totals());
+  return change[0] <= most && change[1] <= most;
+}
+
+bool run_files::is_over_limit() const {
+  const double limit = sim_.options().run.conservation_limit;
+  if (limit == 0.0 || !sim_.settings().modules.empty() || history_step_ != sim_.steps()) return false;
+  return !(row_changes_[0] <= limit) || !(row_changes_[1] <= limit);
+}
+
+result<void> run_files::check_conservation() const {
+  if (!is_over_limit()) return {};
+  const double limit = sim_.options().run.conservation_limit;
+  const bool mass = !(row_changes_[0] <= limit);
+  const floor_counts& f = sim_.floors();
+  const std::vector<std::string> kept = folder_.checkpoints();
+  return error{fmt::format(
+      "step {}: {} has changed by {:.3g} of its value at the start; expected at most run.conservation_limit = {:g}. "
+      "Floors have raised the density of {} cells and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
+      "lower floors",
+      sim_.steps(), mass ? "the mass" : "the energy", mass ? row_changes_[0] : row_changes_[1], limit, f.density,
+      f.pressure, kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
+}
+
+result<void> run_files::write_checkpoint() {
+  const bool good = is_conserved();
+  if (good) good_step_ = sim_.steps();
+  sim_.fetch();
+  mesh::checkpoint_state state;
+  state.build =
+      fmt::format("plx-star {} ({}, {}, {})", request_.version, request_.git, request_.compiler, request_.build_type);
+  state.options = sim_.options().table.toml();
+  state.identity = identity_of(sim_.options().table);
+  state.numbers = sim_.numbers();
+  state.numbers.push_back({"files", {static_cast<double>(next_mesh_), wall_s()}});
+  state.numbers.push_back({"last_mesh", {static_cast<double>(mesh_step_)}});
+  state.numbers.push_back({"start", {start_[0], start_[1], static_cast<double>(good_step_)}});
+  const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
+  auto written = alone() ? mesh::write_checkpoint(path, sim_.state().mesh, sim_.state().now, state)
+                         : write_parts_of_checkpoint(path, state);
+  if (written && alone()) written = run_folder::sync_names(path);  // before an older one is removed
+  if (!written) return written;
+  log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
+  if (is_root(net())) {
+    run_folder::drop_other_parts(path, mark_);
+    if (!good)
+      log_warning(
+          "step {}: mass or energy has changed by more than a tenth since the start; the checkpoints up to "
+          "step {} are kept, continue from one of them with --resume FILE and lower hydro.cfl or floors",
+          sim_.steps(), good_step_);
+    folder_.prune_checkpoints(static_cast<std::size_t>(sim_.options().output.checkpoints_kept),
+                              good ? run_folder::none_kept : good_step_);
+  }
+  checkpoint_s_ = wall_s();
+  return {};
+}
+
+namespace {
+
+/// The path of a part, which is relative to the folder of the whole file.
+std::string place_of(const std::string& whole, const std::string& part) {
+  return (std::filesystem::path(whole).parent_path() / part).string();
+}
+
+}  // namespace
+
+// Writes the parts, then, when all are complete, the whole. On any failure removes all of them.
+template <class Part, class Whole>
+result<void> run_files::write_together(const std::string& path, Part&& write_part, Whole&& write_whole) {
+  ++mark_;
+  const std::string part = place_of(path, run_folder::part_of(path, mark_, net().here()));
+  const bool has_blocks = !sim_.state().own().empty();
+  result<void> mine = has_blocks ? write_part(part) : result<void>();
+  if (mine && has_blocks) mine = run_folder::sync_names(part);
+  auto done = all(mine);
+  if (done) {
+    mine = is_root(net()) ? write_whole() : result<void>();
+    if (mine && is_root(net())) mine = run_folder::sync_names(path);
+    done = all(mine);
+  }
+  if (done) return done;
+  std::error_code code;
+  std::filesystem::remove(part, code);
+  return done;
+}
+
+result<void> run_files::write_parts_of_mesh(const std::string& path) {
+  const idle_rates idle = measure_idle();
+  return write_together(
+      path, [&](const std::string& part) { return write_mesh_part(part, sim_, idle); },
+      [&] {
+        std::vector<std::string> names;
+        for (int k = 0; k < net().count(); ++k) names.push_back(run_folder::part_of(path, mark_, k));
+        return write_mesh_of_parts(path, sim_, names);
+      });
+}
+
+result<void> run_files::write_parts_of_checkpoint(const std::string& path, const mesh::checkpoint_state& state) {
+  const gas& g = sim_.state();
+  const auto parts = [&] {
+    mesh::checkpoint_parts all{mark_, {}};
+    for (int k = 0; k < net().count(); ++k)
+      all.all.push_back({run_folder::part_of(path, mark_, k), g.parts.blocks(g.mesh, k).size()});
+    return all;
+  };
+  return write_together(
+      path,
+      [&](const std::string& part) {
+        return mesh::write_checkpoint_part(part, g.mesh, g.now, parts(), static_cast<std::size_t>(net().here()));
+      },
+      [&] { return mesh::write_checkpoint_of_parts(path, g.mesh, g.now, state, parts()); });
+}
+
+}  // namespace plx::star

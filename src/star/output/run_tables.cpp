@@ -1,0 +1,151 @@
+// The tables of a run: history.csv, profile.csv, workers.csv, exact.csv.
+#include <fmt/format.h>
+
+#include <iterator>
+#include <string_view>
+
+#include "base/file.hpp"
+#include "mesh/files/checkpoint.hpp"
+#include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/text_sink.hpp"
+#include "probe/settings.hpp"
+#include "rt/measure/scheduler_counters.hpp"
+#include "rt/runtime.hpp"
+#include "session/diagnose_log.hpp"
+#include "star/driver/simulation.hpp"
+#include "star/output/run_files.hpp"
+#include "trace/profile.hpp"
+#include "trace/trace_export.hpp"
+
+namespace plx::star {
+
+namespace {
+
+/// Names of the conserved totals, in the order of the variables; "" for a variable that is not conserved.
+std::vector<std::string> total_names(int n_species) {
+  std::vector<std::string> names{"mass", "momentum_x", "momentum_y", "momentum_z", "energy", ""};
+  for (int s = 0; s < n_species; ++s) names.push_back(fmt::format("species_{}", s));
+  return names;
+}
+
+std::string header_of_history(const std::vector<std::string>& names) {
+  std::string line = "step,time,dt,blocks,cells,max_level,wall_s,cell_updates_per_s";
+  for (const std::string& n : names)
+    if (!n.empty()) line += "," + n;
+  line += ",floors_density,floors_pressure,floors_input";
+  for (const std::string& n : names)
+    if (!n.empty()) line += ",out_" + n;
+  return line + "\n";
+}
+
+}  // namespace
+
+result<void> run_files::append_history() {
+  if (history_step_ == sim_.steps()) return {};
+  const std::vector<std::string> names = total_names(sim_.settings().hydro.n_species);
+  const std::vector<double> totals = sim_.totals();
+  row_changes_ = changes_since_start(totals);
+  const double now = wall_s(), since = now - row_s_;
+  const double rate = since > 0.0 ? static_cast<double>(sim_.cell_updates() - rows_updates_) / since : 0.0;
+  const gas& g = sim_.state();
+  std::string line = fmt::format("{},{},{},{},{},{},{:.6f},{:.1f}", sim_.steps(), sim_.time(), sim_.dt(),
+                                 g.mesh.block_count(), g.cell_count(), g.mesh.deepest(), now, rate);
+  for (std::size_t v = 0; v < names.size(); ++v)
+    if (!names[v].empty()) line += fmt::format(",{}", totals[v]);
+  const floor_counts& f = sim_.floors();
+  line += fmt::format(",{},{},{}", f.density, f.pressure, f.input);
+  for (std::size_t v = 0; v < names.size(); ++v)
+    if (!names[v].empty()) line += fmt::format(",{}", sim_.left(static_cast<int>(v)));
+  history_step_ = sim_.steps();
+  row_s_ = now;
+  rows_updates_ = sim_.cell_updates();
+  return at_root([&] { return append_file(folder_.file("history.csv"), header_of_history(names), line + "\n"); });
+}
+
+result<void> run_files::append_analyses() {
+  if (analyses_.empty() || analysis_step_ == sim_.steps()) return {};
+  analysis_step_ = sim_.steps();
+  sim_.fetch();
+  const std::vector<std::string>& names = sim_.options().output.analysis;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const task_info info{probe::register_name("star.analyses"), probe::no_key};
+    const std::vector<double> row = sim_.tasks().run(
+        info, [&] { return analyse(*analyses_[i], sim_.state(), sim_.settings().hydro, sim_.tasks().worker_count()); });
+    const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
+    const std::string file = folder_.file(fmt::format("analysis_{}.csv", names[i]));
+    if (auto r = at_root([&] { return append_file(file, header_of(*analyses_[i]), line); }); !r) return r;
+  }
+  return {};
+}
+
+std::string run_files::header_of(const analysis& a) {
+  std::string header = "step,time";
+  for (const analysis::column& c : a.columns()) header += "," + c.name;
+  return header + "\n";
+}
+
+result<void> run_files::cut_tables() const {
+  if (auto r = cut_table("history.csv"); !r) return r;
+  for (const std::string& table : folder_.analysis_tables())
+    if (auto r = cut_table(table); !r) return r;
+  for (std::size_t i = 0; i < analyses_.size(); ++i) {
+    const std::string path = folder_.file(fmt::format("analysis_{}.csv", sim_.options().output.analysis[i]));
+    const std::string header = header_of(*analyses_[i]);
+    const auto text = read_file(path);
+    if (text && !text->starts_with(header))
+      return error{fmt::format("{}: expected the columns '{}' of this program, found '{}'; move the file away", path,
+                               header.substr(0, header.size() - 1), text->substr(0, text->find('\n')))};
+  }
+  return {};
+}
+
+// Removes rows after the checkpoint, which are written again.
+result<void> run_files::cut_table(const std::string& name) const {
+  const std::string path = folder_.file(name);
+  const auto text = read_file(path);
+  if (!text) return {};  // continued in another folder
+  std::string kept;
+  for (std::string_view rest = *text; !rest.empty();) {
+    const std::size_t end = rest.find('\n');
+    if (end == std::string_view::npos) break;
+    const std::string_view line = rest.substr(0, end + 1);
+    rest.remove_prefix(end + 1);
+    std::int64_t step = 0;
+    const bool is_row = std::sscanf(std::string(line).c_str(), "%ld,", &step) == 1;
+    if (!is_row || step <= sim_.steps()) kept += line;
+  }
+  return write_file(path, kept);
+}
+
+result<void> run_files::write_profile() {
+  probe::recorder& r = sim_.tasks().recorder();
+  if (auto w = probe::write_profile_csv(r, measured_ + "/profile.csv"); !w) return w;
+  if (auto w = r.write_waits_csv(measured_ + "/waits.csv"); !w) return w;
+  return request_.trace
+             ? probe::write_json_trace(r.collect_trace(), probe::text_sink::compressed_name(measured_ + "/trace.json"))
+             : result<void>();
+}
+
+// Writes the input of the report and of `parallax diagnose`: diagnose.csv, workers.csv and the tables of tasks.
+result<void> run_files::write_tasks() {
+  runtime& rt = sim_.tasks();
+  const auto cost =
+      rt.options().measure->diagnose ? probe::registration() : detail::add_task_cost_counter(rt.counters());
+  if (auto w = diagnosis_.write(measured_); !w) return w;
+  window_.end();
+  return write_task_tables(request_.trace ? rt.recorder().collect_trace() : window_.data(), measured_);
+}
+
+result<void> run_files::write_exact() const {
+  const problem& p = *sim_.options().problem;
+  if (!is_root(net()) || !p.has_exact(sim_.time())) return {};
+  const profile_table table = p.exact_profile(sim_.time());
+  if (table.columns.empty()) return {};
+  std::string text = fmt::format("{}\n", fmt::join(table.columns, ","));
+  for (const std::vector<double>& row : table.rows)
+    fmt::format_to(std::back_inserter(text), "{}\n", fmt::join(row, ","));
+  return write_file(folder_.file("exact.csv"), text);
+}
+
+}  // namespace plx::star

@@ -1,0 +1,97 @@
+#include "star/output/trace_window.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "probe/record/test/temporary_test.hpp"
+#include "rt/runtime.hpp"
+#include "rt/task_group.hpp"
+
+namespace plx::star {
+namespace {
+
+void step(runtime& rt) {
+  static const probe::name_id name = probe::register_name("relax");
+  rt.run([] {
+    task_group g;
+    for (std::uint64_t i = 0; i < 10; ++i) g.run(task_info{name, i}, [] {});
+    g.wait();
+  });
+}
+
+struct TraceWindow : testing::Test {
+  runtime rt{{.workers = 2}};
+  std::size_t slices(const trace_window& w) const {
+    std::size_t n = 0;
+    for (const auto& worker : w.data().workers) n += worker.size();
+    return n;
+  }
+};
+
+TEST_F(TraceWindow, KeepsSomeStepsAndDiscardsTheRest) {
+  trace_window window(rt.recorder(), true);
+  for (int i = 1; i <= 6; ++i) {
+    step(rt);
+    window.after_step(i);
+  }
+  window.end();
+  EXPECT_EQ(window.first_step(), 2);  // it opens after the first
+  EXPECT_EQ(window.last_step(), 6);
+  EXPECT_GE(slices(window), 5u * 11u);
+  EXPECT_EQ(window.data().lost, 0u);
+  EXPECT_EQ(rt.recorder().collect_trace().records, 0u);
+}
+
+TEST_F(TraceWindow, OpensAgainWhenTheStepsHaveDoubled) {
+  trace_window window(rt.recorder(), true);
+  int i = 0;
+  const auto many = [&](std::uint64_t records) {
+    for (std::uint64_t n = 0; n < records / 20; ++n) {
+      ++i;
+      step(rt);
+      window.after_step(i);
+    }
+  };
+  many(2 * trace_window::most_records);
+  EXPECT_GT(window.last_step(), 0);
+  const auto first = window.first_step();
+  many(8 * trace_window::most_records);
+  window.end();
+  EXPECT_GE(window.first_step(), 2 * first);
+  EXPECT_LE(window.data().records, trace_window::most_records + 1000);
+}
+
+TEST_F(TraceWindow, DoesNothingIfTracingIsInUse) {
+  rt.recorder().trace(true);
+  trace_window window(rt.recorder(), false);
+  for (int i = 1; i <= 3; ++i) {
+    step(rt);
+    window.after_step(i);
+  }
+  window.end();
+  EXPECT_EQ(window.data().records, 0u);
+  EXPECT_GT(rt.recorder().collect_trace().records, 0u);
+}
+
+TEST_F(TraceWindow, WritesItsTables) {
+  const std::string folder = probe::temporary_path("trace_window");
+  std::filesystem::create_directories(folder);
+  trace_window window(rt.recorder(), true);
+  for (int i = 1; i <= 4; ++i) {
+    step(rt);
+    window.after_step(i);
+  }
+  window.end();
+  ASSERT_TRUE(write_task_tables(window.data(), folder, 7));
+  const std::string text = read_file(folder + "/timeline.csv").value();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8);
+  EXPECT_EQ(text.substr(0, text.find('\n')), "worker,name,key,begin_s,end_s,device");
+  for (const char* name : {"concurrency.csv", "scatter.csv", "critical_path.csv", "critical_path.json"})
+    EXPECT_TRUE(std::filesystem::exists(folder + "/" + name)) << name;
+  EXPECT_FALSE(write_task_tables(window.data(), "/proc/no/such"));
+}
+
+}  // namespace
+}  // namespace plx::star

@@ -1,0 +1,58 @@
+// Traces every task in some steps of a run, at negligible cost: the source of the report's timeline and critical path.
+//
+// A window begins at step 1, and again whenever the number of steps has doubled; the last complete one is kept. It ends
+// after the first step by which it has lasted half a second or recorded 50,000 slices: never within a step, so a long
+// step makes a long window. Records for which the buffers have no room are counted as dropped.
+// Thread safety: used by the thread that calls step(), between steps. Cost: that of tracing (docs/probe.md), in a few
+// windows; a buffer of 2^17 records of 32 bytes, 4 MiB, per worker, kept until the run ends, and the records of the
+// kept window. Private to star. Example: star/output/test/trace_window_test.cpp
+#pragma once
+
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/trace_data.hpp"
+
+namespace plx::star {
+
+class trace_window {
+ public:
+  /// `wanted`: false if tracing is already in use.
+  trace_window(probe::recorder& r, bool wanted) : recorder_(r), wanted_(wanted) {}
+
+  /// Call it after each step.
+  void after_step(std::int64_t step);
+  /// Ends a window that is open. Call it before data().
+  void end();
+
+  /// The records of the kept window; empty if there was none.
+  [[nodiscard]] const probe::trace_data& data() const noexcept { return data_; }
+  /// The first and the last step of the kept window.
+  [[nodiscard]] std::int64_t first_step() const noexcept { return first_; }
+  [[nodiscard]] std::int64_t last_step() const noexcept { return last_; }
+
+  static constexpr std::uint64_t most_records = 50'000;
+  static constexpr double most_s = 0.5;
+
+ private:
+  void open(std::int64_t step);
+  void close();
+
+  probe::recorder& recorder_;
+  const bool wanted_;
+  bool open_ = false;
+  std::int64_t next_ = 1;                 // the step after which the next window opens
+  std::int64_t opened_ = 0, newest_ = 0;  // the step before the open window's first, and its newest
+  double begin_s_ = 0;
+  std::uint64_t lost_before_ = 0;
+  std::int64_t first_ = 0, last_ = 0;  // of the kept one
+  probe::trace_data data_;
+};
+
+/// Writes timeline.csv (worker,name,key,begin_s,end_s,device: at most `most` slices of tasks, and device operations,
+/// with a stream instead of a worker), concurrency.csv, scatter.csv, critical_path.csv and critical_path.json from a
+/// trace.
+result<void> write_task_tables(const probe::trace_data& data, const std::string& folder, std::size_t most = 20'000);
+
+}  // namespace plx::star

@@ -1,0 +1,61 @@
+// The regrid: splits and merges blocks as the flags request, computes their values, and moves blocks between localities
+// where that pays.
+//
+// A new block is made on the locality that has its input: children where the parent is, a merged block where its first
+// child is, which receives the other children if they are remote. Then blocks move as the balancer decides. The plan
+// needs no values, so values that are elsewhere need to come only if it changes anything.
+//
+// Thread safety: all localities call these, each in a task, exclusively. Results do not depend on the schedule or the
+// partition. Cost: mesh/tree/regrid.hpp, and the data that moves. Errors: locality_lost, thrown. Example:
+// star/test/localities_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "mesh/tree/regrid.hpp"
+#include "star/driver/balancer.hpp"
+#include "star/driver/block_costs.hpp"
+#include "star/state/gas.hpp"
+
+namespace plx::star {
+
+/// Objects that a regrid uses.
+struct regrid_tools {
+  worker_scratch& scratch;
+  block_costs& costs;  ///< carried over with the blocks
+  balancer& balance;
+};
+
+/// The next mesh, and which locality has which of its blocks.
+struct next_mesh {
+  mesh::regrid_plan plan;
+  mesh::curve_parts held;    ///< where new blocks are made
+  mesh::curve_parts wanted;  ///< after blocks have moved
+
+  bool changed() const { return plan.changed() || wanted != held; }
+};
+
+/// Plans the next mesh from the flags. `steps`: advanced since the last call. The same on all localities.
+next_mesh plan_next_mesh(const gas& g, const std::vector<mesh::flag>& flags, int coarsen_after, std::int64_t steps,
+                         balancer& balance);
+
+struct regrid_result {
+  std::vector<mesh::family> refined, merged;
+  bool moved = false;   ///< blocks moved to other localities
+  floor_counts floors;  ///< in new local blocks
+
+  bool changed() const { return moved || !refined.empty() || !merged.empty(); }
+};
+
+/// Makes the next mesh, moves the values, and checks new blocks (floors are counted). Requires: values of local blocks
+/// and mirrors, if next.changed(). Returns the changes; g.mesh is the new mesh. Call stepper::adopt_mesh() after a
+/// change.
+regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools& tools);
+
+/// Builds the mesh and the state at time 0: refined until the criteria request no more, each level initialized from the
+/// problem, in parts of equal numbers of blocks. Returns the floors applied to local blocks.
+floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
+                           worker_scratch& scratch);
+
+}  // namespace plx::star

@@ -1,0 +1,136 @@
+#include "star/runners/device_course.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "star/device/device_gas.hpp"
+#include "star/refine/refinement.hpp"
+#include "star/runners/run_device.hpp"
+
+namespace plx::star {
+
+using mesh::slot_id;
+
+namespace {
+
+device::gas_options with_totals(device::gas_options o, const input& in) {
+  o.totals_every = static_cast<int>(std::min<std::int64_t>(in.output.history_interval, 1 << 30));
+  return o;
+}
+
+}  // namespace
+
+result<std::unique_ptr<device_course>> device_course::open(const input& in, const setup& s, gas& g, runtime& rt,
+                                                           const gpu::backend* of) {
+  PLX_ASSERT(g.net.is_alone());
+  return on_backend(in.run, of, [&](const gpu::backend& b) {
+    return std::unique_ptr<device_course>(new device_course(in, s, g, std::make_unique<run_device>(rt, b, 0)));
+  });
+}
+
+device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<run_device> on)
+    : in_(in),
+      gas_(g),
+      on_(std::move(on)),
+      values_(std::make_unique<device::device_gas>(on_->machine, with_totals(gas_options_of(s), in))) {}
+
+static_assert(device_course::most_steps < device::device_gas::steps_kept);
+
+device_course::~device_course() = default;
+
+bool device_course::ahead() const { return next_ < results_.size(); }
+
+void device_course::take() {
+  gas_.elsewhere = true;
+  values_->adopt(gas_.mesh);
+  values_->upload(gas_.now);
+  values_->set_signal_rates(std::span(gas_.signal_rate).first(gas_.mesh.slot_count()));
+  values_here_ = rates_here_ = true;
+}
+
+void device_course::advance(const device::step_control& c, int count) {
+  PLX_ASSERT(!ahead() && count >= 1 && count <= most_steps, count);
+  values_here_ = rates_here_ = false;
+  bad_.reset();
+  if (values_->has_outside()) {  // known for one step only
+    values_->set_time(gas_.mesh, c.now.time, c.dt);
+    count = 1;
+  }
+  values_->begin(c);
+  for (int i = 0; i < count; ++i) values_->step();
+  const device::step_control end = values_->wait();
+  results_ = std::move(values_->results());
+  next_ = 0;
+  if (ahead()) {
+    signal_rate_ = end.now.signal_rate;
+    return;
+  }
+  PLX_ASSERT_EQ(end.stopped, static_cast<std::int32_t>(device::bad_state));
+  fetch();
+  const slot_id slot = gas_.mesh.blocks()[static_cast<std::size_t>(end.bad_position)];
+  const double* u = gas_.now.block(slot) + end.bad_cell;
+  const std::ptrdiff_t cells = gas_.now.cells();
+  bad_ = bad_cell{slot, end.bad_stage, end.bad_cell, u[i_density * cells], u[i_energy * cells]};
+}
+
+device::step_result device_course::next() {
+  PLX_ASSERT(ahead());
+  return std::move(results_[next_++]);
+}
+
+std::vector<mesh::flag> device_course::refinement_flags() {
+  PLX_ASSERT(!ahead());
+  return star::refinement_flags(gas_, in_.refinement,
+                                values_->marks(criteria_of(in_.refinement, gas_.mesh.block_size())));
+}
+
+regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_costs& costs) {
+  mesh::regrid_plan plan = mesh::plan_regrid(gas_.mesh, flags, static_cast<int>(in_.refinement.coarsen_after));
+  regrid_result result{plan.refined, plan.merged, false, {}};
+  if (!plan.changed()) {
+    gas_.mesh = std::move(plan.next);  // it counts the votes
+    return result;
+  }
+  fetch_rates();
+  const std::vector<device::block_report> checks = values_->make_blocks(plan, gas_.mesh);
+  costs.move(plan.refined, plan.merged);
+  gas_.adopt(std::move(plan.next));
+  const auto check = [&, next = std::size_t{0}](slot_id slot) mutable {
+    const device::block_report& r = checks[next++];
+    gas_.signal_rate[slot] = std::bit_cast<double>(r.speed_bits) / gas_.mesh.cell_width(slot);
+    result.floors.density += static_cast<std::int64_t>(r.density_floors);
+    result.floors.pressure += static_cast<std::int64_t>(r.pressure_floors);
+  };
+  std::vector<slot_id> made;
+  for (const mesh::family& f : result.refined) made.insert(made.end(), f.children.begin(), f.children.end());
+  for (const mesh::family& f : result.merged) made.push_back(f.parent);
+  std::for_each(made.begin(), made.end(), check);
+  values_->adopt(gas_.mesh);
+  values_->set_signal_rates(std::span(gas_.signal_rate).first(gas_.mesh.slot_count()));
+  values_here_ = false;
+  signal_rate_ = gas_.largest_signal_rate();
+  return result;
+}
+
+std::vector<double> device_course::totals() {
+  PLX_ASSERT(!ahead());
+  return values_->totals();
+}
+
+void device_course::fetch_rates() {
+  if (std::exchange(rates_here_, true)) return;
+  const std::vector<double> rates = values_->signal_rates();
+  for (const slot_id slot : gas_.mesh.blocks()) gas_.signal_rate[slot] = rates[slot];
+}
+
+void device_course::fetch() {
+  PLX_ASSERT(!ahead());
+  fetch_rates();
+  if (std::exchange(values_here_, true)) return;
+  gas_.now.resize(gas_.mesh.slot_count());
+  values_->download(gas_.now);
+}
+
+}  // namespace plx::star

@@ -1,0 +1,237 @@
+#include "star/runners/distributed_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/clock.hpp"
+#include "rt/future.hpp"
+#include "star/device/device_gas.hpp"
+#include "star/driver/agreement.hpp"
+#include "star/refine/refinement.hpp"
+#include "star/runners/device_messages.hpp"
+#include "star/runners/run_device.hpp"
+
+namespace plx::star {
+
+using mesh::slot_id;
+
+namespace {
+
+/// Throws the error of a device of any locality, on all.
+void throw_if(const std::string& complaint) {
+  if (!complaint.empty()) throw gpu::error({gpu::failure::other, 0, "", "", complaint});
+}
+
+}  // namespace
+
+/// Members in order of construction.
+struct distributed_device::parts final : run_device, device::part_exchange {
+  parts(runtime& rt, const gpu::backend& b, int index, const setup& s, gas& g)
+      : run_device(rt, b, index), values(machine, gas_options_of(s)), messages(g.net, machine) {}
+
+  bool exchange_ghosts(int stage) override {
+    if (!messages.has(device_message::ghosts)) return true;
+    values.put_ghosts_out(stage, messages.out());
+    if (!exchange(device_message::ghosts, stage)) return false;
+    values.put_ghosts_in(stage, messages.in(device_message::ghosts, stage));
+    return true;
+  }
+  bool exchange_fluxes(int stage) override {
+    if (!messages.has(device_message::fluxes)) return true;
+    values.put_fluxes_out(messages.out());
+    if (!exchange(device_message::fluxes, stage)) return false;
+    values.put_fluxes_in(messages.in(device_message::fluxes, stage));
+    return true;
+  }
+  // Sends what the device has packed, and waits for the data of the neighbours. False: one of them has failed.
+  bool exchange(device_message what, int stage) {
+    machine.stream().future().get();
+    busy_s += monotonic_seconds() - begin_s;
+    messages.send(what, stage);
+    if (!messages.wait(what, stage)) return false;
+    begin_s = monotonic_seconds();
+    return true;
+  }
+
+  device::device_gas values;
+  device_messages messages;
+  double begin_s = 0.0, busy_s = 0.0;  // of the device's work
+};
+
+distributed_device::distributed_device(const input& in, const setup& s, gas& g, std::unique_ptr<parts> on)
+    : in_(in), setup_(s), gas_(g), on_(std::move(on)) {}
+
+distributed_device::~distributed_device() = default;
+
+result<std::unique_ptr<distributed_device>> distributed_device::open(const input& in, const setup& s, gas& g,
+                                                                     runtime& rt, const gpu::backend* of) {
+  PLX_ASSERT(!g.net.is_alone());
+  const int rank = rank_on_host(g.net);
+  auto opened = on_backend(in.run, of, [&](const gpu::backend& b) {
+    return std::unique_ptr<distributed_device>(
+        new distributed_device(in, s, g, std::make_unique<parts>(rt, b, device_index(b, rank), s, g)));
+  });
+  if (opened && !(*opened)->on_->values.is_for_parts())
+    return error{
+        fmt::format("run.device = \"{}\": additional physics that reads its own fields at other nodes runs on one "
+                    "device, or on workers; expected one process, or run.device = \"cpu\"",
+                    in.run.device)};
+  return opened;
+}
+
+// Calls f(), in which a device may fail; then all localities throw the error.
+template <class F>
+void distributed_device::all_or_none(F&& f) {
+  std::string why;
+  try {
+    f();
+  } catch (const gpu::error& e) {
+    why = e.what();
+  }
+  throw_if(first_complaint(gas_.net, why));
+}
+
+double distributed_device::take_busy_s() { return std::exchange(on_->busy_s, 0.0); }
+
+void distributed_device::take() {
+  PLX_ASSERT(values_here_);
+  all_or_none([this] {
+    on_->values.adopt_part(gas_.mesh, gas_.parts, gas_.net.here());
+    on_->values.upload_part(gas_.now);
+    on_->messages.adopt(on_->values.borders());
+  });
+}
+
+// -------------------------------------------------------------------------------------------------------------- a step
+
+// When a device fails, the other localities are notified, and all meet at the end of the step.
+std::optional<bad_cell> distributed_device::advance(double dt, double time) {
+  step_account mine;
+  mine.wishes = std::exchange(my_wishes_, 0);
+  std::vector<double> rates;
+  std::exception_ptr error;
+  std::string why;
+  {
+    const device_messages::round open(on_->messages, setup_.scheme.stages);
+    try {
+      if (run_step(dt, time)) collect(mine, rates);
+    } catch (const gpu::error& e) {
+      why = e.what();
+    } catch (...) {
+      error = std::current_exception();
+    }
+    if (!why.empty()) on_->messages.notify_failure();
+  }
+  if (error != nullptr) std::rethrow_exception(error);
+  return end_step(mine, why, rates);
+}
+
+// False: another locality cannot complete the step. A device without blocks has no part in it.
+bool distributed_device::run_step(double dt, double time) {
+  values_here_ = false;
+  outflow_.assign(static_cast<std::size_t>(mesh::face_count) * gas_.now.variable_count(), {});
+  if (!on_->values.has_blocks()) return true;
+  on_->begin_s = monotonic_seconds();
+  return on_->values.run_part(time, dt, steps_, *on_);
+}
+
+// Combines the reports of the blocks, along the curve, as finish_body.hpp and stepper::first_bad() do.
+void distributed_device::collect(step_account& mine, std::vector<double>& rates) {
+  if (!on_->values.has_blocks()) return;
+  std::uint64_t first = device::block_report::no_bad, key = first;
+  floor_counts floors;
+  const std::vector<device::block_report> reports = on_->values.end_step();
+  on_->busy_s += monotonic_seconds() - on_->begin_s;
+  auto position = static_cast<std::size_t>(gas_.parts.begin(gas_.net.here()));
+  for (const device::block_report& r : reports) {
+    rates.push_back(std::bit_cast<double>(r.speed_bits) / gas_.mesh.cell_width(gas_.mesh.blocks()[position]));
+    floors.add(floor_counts{static_cast<std::int64_t>(r.density_floors), static_cast<std::int64_t>(r.pressure_floors),
+                            static_cast<std::int64_t>(r.input_floors)});
+    if (r.bad != device::block_report::no_bad)
+      if (const std::uint64_t order = r.bad >> 40 << 32 | position; order < first) first = order, key = r.bad;
+    ++position;
+  }
+  mine.take(floors);
+  mine.signal_rate = *std::max_element(rates.begin(), rates.end());
+  first != device::block_report::no_bad ? note_bad(first, key, mine) : on_->values.add_left(outflow_);
+}
+
+void distributed_device::note_bad(std::uint64_t first, std::uint64_t key, step_account& mine) {
+  fetch_local();
+  const slot_id slot = gas_.mesh.blocks()[first & 0xffffffffu];
+  const int cell = static_cast<int>(key & 0xffffffffu);
+  const double* u = gas_.now.block(slot) + cell;
+  const std::ptrdiff_t cells = gas_.now.cells();
+  mine.take(gas_, {slot, static_cast<int>(first >> 32), cell, u[i_density * cells], u[i_energy * cells]});
+}
+
+// Returns the same outcome on all localities.
+std::optional<bad_cell> distributed_device::end_step(step_account& mine, const std::string& why,
+                                                     const std::vector<double>& rates) {
+  if (!why.empty()) mine.failed = 1.0 + gas_.net.here();
+  const step_account all = agree_on_step(gas_.net, mine, outflow_);
+  wishes_ = static_cast<std::uint32_t>(all.wishes);
+  if (all.failed > 0.0) throw_if(first_complaint(gas_.net, why));
+  if (all.is_bad()) {
+    fetch();
+    refresh_mirrors(gas_);  // fetch() has copied those of the step that failed
+    return all.bad_found(gas_);
+  }
+  if (on_->values.has_blocks()) on_->values.commit();
+  for (std::size_t b = 0; b < rates.size(); ++b) gas_.signal_rate[gas_.own()[b]] = rates[b];
+  signal_rate_ = all.signal_rate;
+  floors_ = all.floors_found();
+  ++steps_;
+  return std::nullopt;
+}
+
+// -------------------------------------------------------------------------------------------------------- other values
+
+// An additional sum counts the localities that have failed.
+std::vector<double> distributed_device::totals() {
+  std::vector<exact_sum> sums(static_cast<std::size_t>(gas_.now.variable_count()) + 1);
+  const std::span<exact_sum> of_variables(sums.data(), sums.size() - 1);
+  std::string why;
+  try {
+    if (on_->values.has_blocks()) on_->values.add_totals(of_variables);
+  } catch (const gpu::error& e) {
+    why = e.what();
+    sums.back().add(1.0);
+  }
+  sum_over_localities(gas_.net, sums);
+  if (sums.back().value() > 0.0) throw_if(first_complaint(gas_.net, why));
+  std::vector<double> values;
+  for (const exact_sum& s : of_variables) values.push_back(s.value());
+  return values;
+}
+
+std::vector<mesh::flag> distributed_device::refinement_flags() {
+  std::vector<std::uint32_t> marks;
+  all_or_none([&] {
+    if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, gas_.mesh.block_size()));
+  });
+  return star::refinement_flags(gas_, in_.refinement, marks);
+}
+
+void distributed_device::fetch() {
+  all_or_none([this] { fetch_local(); });
+}
+
+// The mirrors of other localities' blocks come from the messages that arrived last.
+void distributed_device::fetch_local() {
+  if (values_here_) return;
+  if (on_->values.has_blocks()) on_->values.download_part(gas_.now);
+  const device::part_borders& borders = on_->values.borders();
+  const double* ghosts = on_->messages.in(device_message::ghosts, setup_.scheme.stages - 1);
+  for (std::size_t g = 0; g < borders.ghosts.receives().size(); ++g)
+    if (borders.ghosts.receives()[g].size() > 0)
+      unpack(borders.ghosts.receives()[g], ghosts + borders.ghosts_in[g], gas_.now);
+  values_here_ = true;
+}
+
+}  // namespace plx::star

@@ -1,0 +1,92 @@
+// The integrator for several localities with one device each: every device advances its locality's part of the curve.
+// Stage by stage the devices exchange ghost cells, and fluxes between levels, packed by a kernel, through pinned memory
+// and messages (device_messages.hpp).
+//
+// Every number equals that of the CPU's stepper to the last bit, whatever the partition. Devices evaluate the
+// refinement criteria; only if the mesh or the partition changes do the values come to the host, which makes the new
+// blocks and moves blocks between localities as without devices.
+//
+// Thread safety: one task at a time; functions marked *all* by a task on each locality, in the same order. Errors: when
+// a device of any locality fails, gpu::error, thrown on all of them; the values on devices are then lost.
+// locality_lost, thrown. Cost: per stage at most two waits for the device and for the messages of the neighbours, and
+// two transfers of the data at the borders over the bus. Memory: a device holds the blocks of its locality and those
+// that touch them. Example: star/runners/test/distributed_device_test.cpp
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "mesh/tree/regrid.hpp"
+#include "num/exact_sum.hpp"
+#include "star/driver/options.hpp"
+#include "star/runners/step_account.hpp"
+#include "star/state/gas.hpp"
+
+namespace plx {
+class runtime;
+}
+namespace plx::gpu {
+struct backend;
+}
+
+namespace plx::star {
+
+enum class device_message : std::uint16_t;
+
+class distributed_device {
+ public:
+  /// Opens the device of run.device that is this locality's (run_device.hpp), or one of `on` if it is not null.
+  /// Requires: several localities; all arguments outlive it. All. Errors: one line, on this locality only: this program
+  /// lacks the backend, no device, no driver.
+  static result<std::unique_ptr<distributed_device>> open(const input& in, const setup& s, gas& g, runtime& rt,
+                                                          const gpu::backend* on = nullptr);
+  ~distributed_device();
+
+  /// Copies the mesh and the values of the gas to the devices. All.
+  void take();
+  /// Makes one step; or returns the first bad cell, with the state unchanged. All, with the same dt.
+  std::optional<bad_cell> advance(double dt, double time);
+  double signal_rate() const { return signal_rate_; }              ///< of the whole gas, after a step
+  const floor_counts& floors() const { return floors_; }           ///< of the last step
+  std::span<const exact_sum> outflow() const { return outflow_; }  ///< in the last step, by face and variable
+  std::vector<double> totals();                                    ///< of the whole gas. All.
+  /// The refinement flags of all blocks, by slot. All.
+  std::vector<mesh::flag> refinement_flags();
+  /// Copies the values to the host, if they are not there. All.
+  void fetch();
+  /// As in stepper: bits that reach all localities at the end of the next step.
+  void wish(std::uint32_t bits) { my_wishes_ |= bits; }
+  std::uint32_t wishes() const { return wishes_; }
+  /// Time in seconds that this locality's device has worked since the last call.
+  double take_busy_s();
+
+ private:
+  struct parts;
+  distributed_device(const input& in, const setup& s, gas& g, std::unique_ptr<parts> on);
+
+  bool run_step(double dt, double time);
+  void collect(step_account& mine, std::vector<double>& rates);
+  void note_bad(std::uint64_t first, std::uint64_t key, step_account& mine);
+  std::optional<bad_cell> end_step(step_account& mine, const std::string& why, const std::vector<double>& rates);
+  void fetch_local();
+  template <class F>
+  void all_or_none(F&& f);
+
+  const input& in_;
+  const setup& setup_;
+  gas& gas_;
+  std::unique_ptr<parts> on_;
+  std::vector<exact_sum> outflow_;
+  floor_counts floors_;
+  double signal_rate_ = 0.0;
+  std::int64_t steps_ = 0;
+  std::uint32_t my_wishes_ = 0, wishes_ = 0;
+  bool values_here_ = true;
+};
+
+}  // namespace plx::star

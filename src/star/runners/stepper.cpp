@@ -1,0 +1,196 @@
+#include "star/runners/stepper.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "star/runners/block_stage.hpp"
+#include "star/runners/host_pass_data.hpp"
+#include "star/runners/stage_borders.hpp"
+#include "star/runners/step_account.hpp"
+#include "star/step/gas_step.hpp"
+#include "step/task_runner.hpp"
+
+namespace plx::star {
+
+using mesh::slot_id;
+using step::stencil;
+
+// The passes of a step on workers.
+class stepper::passes final : public gas_passes {
+ public:
+  passes(stepper& s, const std::vector<const step_module*>& modules)
+      : s_(s), has_modules_(!modules.empty()), recipe_(gas_step(s.scheme_, *this, modules)) {}
+
+  const step::recipe& all() const { return recipe_; }
+  void adopt(const step::node_graph& nodes) {
+    if (has_modules_) data_.adopt(nodes);
+  }
+  void begin() {
+    if (has_modules_) data_.set_places(s_.gas_.now, s_.gas_.stage_a, s_.gas_.stage_b);
+  }
+
+  std::unique_ptr<step::pass_kernel> advance(int stage) override {
+    return step::kernel([this, stage](slot_id b) { s_.advance_block(b, stage); });
+  }
+  std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
+    return step::kernel([this, stage](slot_id b) { s_.correct_block(b, stage); });
+  }
+  std::unique_ptr<step::pass_kernel> check_state(int stage) override {
+    return step::kernel([this, stage](slot_id b) { s_.check_block(b, stage); });
+  }
+  std::vector<step::transfer> state_transfers(int stage) override {
+    return {{stencil::neighbours, keep(std::make_unique<ghost_border>(s_.gas_, s_.state(stage)))}};
+  }
+  std::vector<step::transfer> flux_transfers(int) override {
+    return {{stencil::finer_faces, keep(std::make_unique<flux_border>(s_.gas_, s_.fluxes_))}};
+  }
+  node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<stencil> read_at,
+                            const node_field* in_place_of) override {
+    const int index = in_place_of != nullptr ? in_place_of->index : data_.add_field(doubles);
+    step::field_info info = module_field(r, std::move(name), index, read_at);
+    for (const stencil at : read_at)
+      info.transfers.push_back({at, keep(std::make_unique<step::node_border>(data_.field(index), at))});
+    return {r.add_field(std::move(info)), index};
+  }
+  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) override {
+    return step::kernel([this, stage, code = std::move(code)](step::node_id node) { code->run(view(stage), node); });
+  }
+
+ private:
+  step::border* keep(std::unique_ptr<step::border> b) { return borders_.emplace_back(std::move(b)).get(); }
+  pass_view view(int stage) const {
+    pass_view v = data_.view();
+    v.start = state_place(0), v.now = state_place(stage), v.next = state_place(stage + 1);
+    v.time = &s_.time_, v.dt = &s_.dt_;
+    v.time_share = s_.scheme_.time_share[stage], v.weight = s_.scheme_.weight[stage];
+    return v;
+  }
+
+  stepper& s_;
+  bool has_modules_;
+  std::vector<std::unique_ptr<step::border>> borders_;
+  host_pass_data data_;
+  step::recipe recipe_;
+};
+
+stepper::stepper(gas& g, const setup& s, unsigned workers)
+    : gas_(g),
+      hydro_(s.hydro),
+      scheme_(s.scheme),
+      scratch_(workers, s.hydro, s.domain.block_size),
+      fluxes_(variable_count(s.hydro.n_species), s.domain.block_size),
+      left_(variable_count(s.hydro.n_species)) {
+  passes_ = std::make_unique<passes>(*this, s.modules);
+  runner_ = std::make_unique<step::task_runner>(passes_->all(), g.net);
+  adopt_mesh();
+}
+
+stepper::~stepper() = default;
+
+mesh::arena& stepper::state(int stage) {
+  switch (state_place(stage)) {
+    case 1:
+      return gas_.stage_a;
+    case 2:
+      return gas_.stage_b;
+    default:
+      return gas_.now;
+  }
+}
+
+unsigned stepper::worker_of(slot_id slot) const { return runner_->worker_of(slot); }
+
+void stepper::adopt_mesh() {
+  reports_.assign(gas_.mesh.slot_count(), {});
+  fluxes_.resize(gas_.mesh, gas_.own());
+  left_.resize(gas_.mesh, gas_.own());
+  runner_->adopt(gas_.mesh, gas_.parts);
+  passes_->adopt(runner_->nodes());
+}
+
+std::optional<bad_cell> stepper::advance(double dt, double time) {
+  dt_ = dt, time_ = time;
+  passes_->begin();
+  runner_->run();
+  const auto bad = agree();
+  if (!bad) commit();
+  for (const slot_id slot : gas_.own()) reports_[slot].floors = {}, reports_[slot].bad_cell = -1;
+  return bad;
+}
+
+void stepper::advance_block(slot_id slot, int stage) {
+  const mesh::block_mesh& m = gas_.mesh;
+  worker_scratch::one& mine = scratch_.mine();
+  const std::uint32_t to_register = mesh::flux_register::wanted_faces(m, slot);
+  const std::uint32_t to_sides = mesh::side_totals::wanted_faces(m, slot);
+  const stage_input in = stage_input_of(gas_, state(stage), slot, dt_, scheme_, stage, mine);
+  stage_output out = stage_output_to(state(stage + 1), slot, to_register | to_sides, mine);
+  star::advance_block(hydro_, in, out, mine.kernel);
+  reports_[slot].signal_rate = 0.0;
+  note(slot, stage, out);
+  for (int f = 0; f < mesh::face_count; ++f) {
+    if ((to_register >> f & 1) != 0) fluxes_.put(m, slot, f, out.face_flux[f]);
+    if ((to_sides >> f & 1) != 0) left_.add(m, slot, f, out.face_flux[f], dt_ * scheme_.flux_weight[stage]);
+  }
+}
+
+void stepper::correct_block(slot_id slot, int stage) {
+  star::correct_block(gas_, hydro_, fluxes_, state(stage + 1), slot, scheme_.weight[stage] * dt_,
+                      [&](int, const stage_output& out) { note(slot, stage, out); });
+}
+
+void stepper::check_block(slot_id slot, int stage) {
+  const int n = gas_.mesh.block_size();
+  stage_output out;
+  check_cells(hydro_, state(stage + 1).block(slot), n, gas_.mesh.cell_width(slot), {{0, 0, 0}, {n, n, n}}, out);
+  note(slot, stage, out);
+}
+
+void stepper::note(slot_id slot, int stage, const stage_output& out) {
+  block_report& b = reports_[slot];
+  b.signal_rate = std::max(b.signal_rate, out.max_signal_rate);
+  b.floors.add(out);
+  if (out.first_bad_cell < 0 || b.bad_cell >= 0) return;
+  b.bad_cell = out.first_bad_cell;
+  b.bad_stage = static_cast<std::int16_t>(stage);
+}
+
+std::optional<bad_cell> stepper::first_bad() const {
+  std::optional<bad_cell> first;
+  for (const slot_id slot : gas_.own()) {
+    const block_report& b = reports_[slot];
+    if (b.bad_cell < 0 || (first && b.bad_stage >= first->stage)) continue;
+    const double* u = gas_.now.block(slot) + b.bad_cell;
+    const std::ptrdiff_t cells = gas_.now.cells();
+    first = {slot, b.bad_stage, b.bad_cell, u[i_density * cells], u[i_energy * cells]};
+  }
+  return first;
+}
+
+// Returns the same outcome on all localities.
+std::optional<bad_cell> stepper::agree() {
+  step_account mine;
+  floor_counts floors;
+  for (const slot_id slot : gas_.own()) {
+    mine.signal_rate = std::max(mine.signal_rate, reports_[slot].signal_rate);
+    floors.add(reports_[slot].floors);
+  }
+  mine.take(floors);
+  mine.wishes = std::exchange(my_wishes_, 0);
+  if (const auto bad = first_bad()) mine.take(gas_, *bad);
+  std::vector<exact_sum> left = left_.take();
+  const step_account all = agree_on_step(gas_.net, mine, left);
+  wishes_ = static_cast<std::uint32_t>(all.wishes);
+  if (all.is_bad()) return all.bad_found(gas_);
+  signal_rate_ = all.signal_rate;
+  floors_.add(all.floors_found());
+  left_.add_step(left);
+  return std::nullopt;
+}
+
+void stepper::commit() {
+  for (const slot_id slot : gas_.own()) gas_.signal_rate[slot] = reports_[slot].signal_rate;
+  std::swap(gas_.now, state(scheme_.stages));
+}
+
+}  // namespace plx::star

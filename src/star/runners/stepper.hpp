@@ -1,0 +1,90 @@
+// One time step of the whole mesh. describe() lists its passes (step/recipe.hpp); the runner executes them as tasks,
+// each of which starts as soon as its inputs are there, on all localities.
+//
+// Results do not depend on the schedule. The state at the start of the step is not overwritten, so a step that fails
+// leaves the last good state. At the end of a step all localities agree on its outcome.
+//
+// Thread safety: one step at a time, from a task. Cost: that of the kernels and of step/task_runner.hpp.
+// Example: star/runners/test/stepper_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "mesh/field/flux_register.hpp"
+#include "mesh/field/side_totals.hpp"
+#include "star/runners/step_account.hpp"
+#include "star/state/gas.hpp"
+
+namespace plx::step {
+class task_runner;
+}
+
+namespace plx::star {
+
+class stepper {
+ public:
+  /// Requires: `g` outlives the stepper; workers: those of the runtime whose tasks call advance().
+  stepper(gas& g, const setup& s, unsigned workers);
+  ~stepper();
+
+  /// Call it after the mesh of the gas has changed.
+  void adopt_mesh();
+
+  /// Advances the gas by dt, or returns the first bad cell (in the order of stages, then of the curve; the same on all
+  /// localities) and leaves the gas unchanged. Requires: called by a task, on all localities with the same dt.
+  /// Errors: locality_lost, thrown.
+  /// `time`: at the start of the step, for additional physics.
+  std::optional<bad_cell> advance(double dt, double time);
+  /// Largest sum over axes of (|v| + c) / dx in the whole gas, after a step.
+  double signal_rate() const { return signal_rate_; }
+  /// Bits that reach all localities at the end of the next step.
+  void wish(std::uint32_t bits) { my_wishes_ |= bits; }
+  /// The bits that any locality requested before the last step.
+  std::uint32_t wishes() const { return wishes_; }
+
+  const floor_counts& floors() const { return floors_; }  ///< of all steps so far, on all localities
+  floor_counts& floors() { return floors_; }
+  const mesh::side_totals& left() const { return left_; }  ///< outflow through the boundaries of the whole domain
+  mesh::side_totals& left() { return left_; }
+  /// Worker that last advanced a block. Requires: a live slot.
+  unsigned worker_of(mesh::slot_id slot) const;
+  worker_scratch& scratch() { return scratch_; }
+
+ private:
+  class passes;
+  /// Findings of the passes of a step on a block.
+  struct alignas(64) block_report {
+    floor_counts floors;
+    double signal_rate = 0.0;
+    std::int32_t bad_cell = -1;
+    std::int16_t bad_stage = 0;
+  };
+
+  mesh::arena& state(int stage);
+  void advance_block(mesh::slot_id slot, int stage);
+  void correct_block(mesh::slot_id slot, int stage);
+  void check_block(mesh::slot_id slot, int stage);
+  void note(mesh::slot_id slot, int stage, const stage_output& out);
+  std::optional<bad_cell> first_bad() const;
+  std::optional<bad_cell> agree();
+  void commit();
+
+  gas& gas_;
+  hydro_parameters hydro_;
+  integrator scheme_;
+  worker_scratch scratch_;
+  mesh::flux_register fluxes_;
+  mesh::side_totals left_;
+  floor_counts floors_;
+  std::unique_ptr<passes> passes_;
+  std::unique_ptr<step::task_runner> runner_;
+  std::vector<block_report> reports_;  // by slot
+  double dt_ = 0.0, time_ = 0.0;
+  double signal_rate_ = 0.0;
+  std::uint32_t my_wishes_ = 0, wishes_ = 0;
+};
+
+}  // namespace plx::star

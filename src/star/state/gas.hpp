@@ -1,0 +1,110 @@
+// The state of the gas: the mesh, the values of its blocks, and the boundary conditions.
+//
+// Each locality knows the whole mesh. It holds the values of its own part of the curve, and of mirrors
+// (mesh/border/halo.hpp), the blocks that touch that part, the cells that it reads. Between steps the mirrors of `now`
+// are up to date.
+//
+// Thread safety: that of its parts: different slots may be used concurrently; changes of the topology need exclusive
+// access. Cost: three field sets of all blocks. Example: star/runners/test/stepper_test.cpp
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mesh/between/tile.hpp"
+#include "mesh/border/flux_halo.hpp"
+#include "mesh/border/halo.hpp"
+#include "mesh/field/arena.hpp"
+#include "mesh/tree/block_mesh.hpp"
+#include "mesh/tree/curve_parts.hpp"
+#include "star/driver/options.hpp"
+#include "star/hydro/stage.hpp"
+#include "star/problems/problem.hpp"
+#include "step/exchange.hpp"
+
+namespace plx::star {
+
+/// Number of floors applied, counted in cells.
+struct floor_counts {
+  std::int64_t density = 0;   ///< of new states
+  std::int64_t pressure = 0;  ///< of new states
+  std::int64_t input = 0;     ///< of states before reconstruction, ghost cells included
+
+  void add(const stage_output& out) {
+    density += out.density_floors;
+    pressure += out.pressure_floors;
+    input += out.input_floors;
+  }
+  void add(const floor_counts& other) {
+    density += other.density;
+    pressure += other.pressure;
+    input += other.input;
+  }
+};
+
+struct gas {
+  /// The root grid, in parts of equal numbers of blocks. Requires: `net` outlives the gas.
+  explicit gas(const setup& s, step::exchange& net = step::exchange::alone());
+
+  step::exchange& net;
+  mesh::block_mesh mesh;
+  mesh::curve_parts parts;  ///< which locality owns which blocks
+  mesh::halo ghosts;        ///< exchange of ghost cells
+  mesh::flux_halo between;  ///< exchange of fluxes
+  /// now: the state. The others belong to the stages; after a step one of them holds the previous state.
+  mesh::arena now, stage_a, stage_b;
+  bool elsewhere = false;  ///< the values are on a device: adopt() allocates no memory
+  mesh::boundary_values sides;
+  std::array<double, 3> stage_time{};      ///< of the states that the stages of the current step read
+  mesh::reach reach = mesh::reach::faces;  ///< which ghosts the scheme reads
+  std::vector<double> signal_rate;         ///< by slot: largest sum over axes of (|v| + c) / dx; of local blocks
+
+  /// The blocks that this locality advances, in the order of the curve.
+  std::span<const mesh::slot_id> own() const { return parts.blocks(mesh, net.here()); }
+  bool owns(mesh::slot_id slot) const { return parts.part_of(mesh, slot) == net.here(); }
+
+  /// Replaces the mesh: allocates memory in all field sets; values of kept slots stay. Requires: the values of local
+  /// blocks that are not new are here.
+  void adopt(mesh::block_mesh next, mesh::curve_parts next_parts);
+  /// The same, in parts of equal numbers of blocks.
+  void adopt(mesh::block_mesh next);
+  /// Allocates memory in `now` for these blocks, too, until the next adopt(). Shapes: slots: of their mesh.
+  void make_room(std::size_t slots, std::span<const mesh::slot_id> wanted);
+  /// Over the local blocks.
+  double largest_signal_rate() const;
+  /// Over the blocks of all localities.
+  std::int64_t cell_count() const { return static_cast<std::int64_t>(mesh.block_count()) * now.cells(); }
+};
+
+/// Parts of equal numbers of blocks.
+mesh::curve_parts equal_parts(const mesh::block_mesh& mesh, int count);
+
+/// Updates the mirrors of `now`. All localities call it, each in a task.
+void refresh_mirrors(gas& g);
+
+/// Averages of the problem's solution at time t over the cells of a block.
+void fill_from_problem(const problem& p, const mesh::block_mesh& mesh, mesh::slot_id slot, double t, double* values);
+
+/// Memory of each worker: a tile, the kernel's scratch, the fluxes of six faces. Indexed by plx::worker_index(), for
+/// tasks that do not suspend while they use it.
+class worker_scratch {
+ public:
+  worker_scratch(unsigned workers, const hydro_parameters& parameters, int block_size);
+
+  struct one {
+    mesh::tile_scratch tile;
+    std::unique_ptr<std::byte[]> memory;
+    void* kernel = nullptr;
+    std::array<double*, mesh::face_count> face{};
+    std::vector<double> criteria;  ///< of refinement.cpp
+  };
+  /// Requires: called by a worker.
+  one& mine();
+
+ private:
+  std::vector<one> all_;
+};
+
+}  // namespace plx::star

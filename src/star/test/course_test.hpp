@@ -1,0 +1,117 @@
+// Test fixtures: runs on devices, compared with the same run on the CPU's workers.
+//
+// Thread safety: none. Cost: that of small runs. Example: star/runners/test/device_course_test.cpp
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "rt/runtime.hpp"
+#include "star/driver/simulation.hpp"
+
+namespace plx::star::test {
+
+using texts = std::vector<std::string>;
+
+/// The device under test: its kernels on the CPU, or the device that PLX_STAR_TEST_DEVICE names.
+inline const std::string& tested() {
+  static const char* const named = std::getenv("PLX_STAR_TEST_DEVICE");
+  static const std::string name = named != nullptr ? named : "emulated";
+  return name;
+}
+
+inline runtime& workers() {
+  static runtime rt({.workers = 2});
+  return rt;
+}
+
+/// A simulation with its runtime and input, on a device that it has opened, or on the CPU.
+struct one_run {
+  one_run(const std::string& problem, texts sets, const gpu::backend* on = nullptr) {
+    sets.insert(sets.begin(), {"mesh.lower=[-0.5,-0.5,-0.5]", "mesh.upper=[0.5,0.5,0.5]"});
+    in = input::from_text("[problem]\nname = \"" + problem + "\"\n", "t", sets).value();
+    s = in->prepare().value();
+    sim = std::make_unique<simulation>(*in, s, workers());
+    const auto taken = sim->take_device(on);
+    EXPECT_TRUE(taken) << taken.error().message;
+  }
+  std::unique_ptr<input> in;
+  setup s;
+  std::unique_ptr<simulation> sim;
+};
+
+inline texts with(texts sets, const texts& more) {
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+/// `sets` and the device under test.
+inline texts on_device(const texts& sets) { return with(sets, {"run.device=" + tested()}); }
+
+/// The error for this input of "sod"; "" if there is none.
+inline std::string complaint_about(const texts& sets) {
+  const auto in = input::from_text("[problem]\nname = \"sod\"\n", "t", sets);
+  if (!in) return in.error().message;
+  const auto s = in.value()->prepare();
+  return s ? "" : s.error().message;
+}
+
+/// Returns the name of a quantity that differs, or "".
+inline std::string same_course(simulation& a, simulation& b) {
+  if (a.steps() != b.steps()) return "steps";
+  if (a.time() != b.time() || a.dt() != b.dt()) return "time";
+  const bool told = a.steps() % a.options().output.history_interval == 0;  // otherwise comparable only when not ahead
+  if ((told || !b.is_ahead()) && a.totals() != b.totals()) return "totals";
+  for (int v = 0; v < 6; ++v)
+    if (a.left(v) != b.left(v)) return "outflow";
+  const floor_counts &f = a.floors(), &g = b.floors();
+  if (f.density != g.density || f.pressure != g.pressure || f.input != g.input) return "floors";
+  return "";
+}
+
+inline std::string same_state(simulation& a, simulation& b) {
+  a.fetch();
+  b.fetch();
+  const gas &g = a.state(), &h = b.state();
+  if (g.mesh.block_count() != h.mesh.block_count()) return "blocks";
+  for (std::size_t p = 0; p < g.mesh.block_count(); ++p) {
+    const mesh::slot_id s = g.mesh.blocks()[p], t = h.mesh.blocks()[p];
+    if (g.mesh.where(s) != h.mesh.where(t) || g.mesh.coarsen_votes(s) != h.mesh.coarsen_votes(t)) return "tree";
+    if (std::memcmp(g.now.block(s), h.now.block(t), sizeof(double) * g.now.stride()) != 0) return "values";
+    if (g.signal_rate[s] != h.signal_rate[t]) return "signal rates";
+  }
+  return "";
+}
+
+/// Runs both to their end. Compares time, totals and outflow after each step, and the values after every `every`th if
+/// they can be read; requires at least `changes` changes of the mesh. `how`: options of the run on the device.
+inline void compare(const std::string& problem, const texts& sets, const texts& how, int changes, int every = 1) {
+  one_run cpu(problem, sets), device(problem, with(on_device(sets), how));
+  cpu.sim->start();
+  device.sim->start();
+  ASSERT_TRUE(device.sim->on_device());
+  int changed = 0;
+  while (!cpu.sim->finished()) {
+    const mesh::block_mesh before = cpu.sim->state().mesh;
+    const auto r = cpu.sim->step(), s = device.sim->step();
+    ASSERT_TRUE(r) << r.error().message;
+    ASSERT_TRUE(s) << s.error().message;
+    const mesh::block_mesh& now = cpu.sim->state().mesh;
+    bool other = before.block_count() != now.block_count();
+    for (std::size_t p = 0; p < now.block_count() && !other; ++p)
+      other = before.where(before.blocks()[p]) != now.where(now.blocks()[p]);
+    changed += other ? 1 : 0;
+    ASSERT_EQ(same_course(*cpu.sim, *device.sim), "") << problem << ", step " << cpu.sim->steps();
+    if (device.sim->is_ahead() || (cpu.sim->steps() % every != 0 && !cpu.sim->finished())) continue;
+    ASSERT_EQ(same_state(*cpu.sim, *device.sim), "") << problem << ", step " << cpu.sim->steps();
+  }
+  EXPECT_TRUE(device.sim->finished());
+  EXPECT_FALSE(device.sim->is_ahead());
+  EXPECT_GE(changed, changes) << problem;
+}
+
+}  // namespace plx::star::test
