@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <limits>
 
 #include "base/file.hpp"
 #include "star/driver/run.hpp"
@@ -106,6 +107,43 @@ TEST(Analysis, UnknownAndRepeatedNamesAreRefused) {
             "output.analysis: expected names among energies, extrema, rotation; found 'rotatoin'");
   const auto twice = blast({"output.analysis=[\"extrema\",\"extrema\"]"});
   EXPECT_EQ(twice->prepare().error().message, "output.analysis: expected each name once, found 'extrema' twice");
+}
+
+/// Columns as given, with one value per cell: NaN in cells with x > 0.
+class odd final : public analysis {
+ public:
+  explicit odd(std::vector<column> c) : columns_(std::move(c)) {}
+  std::vector<column> columns() const override { return columns_; }
+  void of_cell(const analysis_cell& c, double* values) const override {
+    for (std::size_t v = 0; v < columns_.size(); ++v)
+      values[v] = c.centre[0] > 0.0 ? std::numeric_limits<double>::quiet_NaN() : c.gamma;
+  }
+
+ private:
+  std::vector<column> columns_;
+};
+
+TEST(Analysis, NaNIsNotDropped) {
+  const auto in = blast({"mesh.max_level=0"});
+  const setup s = in->prepare().value();
+  runtime rt({.workers = 2});
+  simulation sim(*in, s, rt);
+  sim.start();
+  const odd a(
+      {{"a", "code"}, {"b", "code", analysis::reduction::largest}, {"c", "code", analysis::reduction::smallest}});
+  for (const double value : rt.run([&] { return analyse(a, sim.state(), s.hydro, 2); })) EXPECT_TRUE(std::isnan(value));
+}
+
+TEST(Analysis, ColumnsThatNoTableCanHaveAreRefused) {
+  const auto complaint = [](std::vector<analysis::column> c) {
+    const auto checked = check_columns("odd", odd(std::move(c)));
+    return checked ? "" : checked.error().message;
+  };
+  EXPECT_EQ(complaint({{"height", "code"}}), "");
+  EXPECT_EQ(complaint({}), "analysis 'odd': expected at least one column, found none");
+  EXPECT_EQ(complaint({{"a", ""}, {"a", ""}}), "analysis 'odd': expected each column once, found 'a' twice");
+  for (const char* name : {"time", "a,b", "", "Top", "a\nb"})
+    EXPECT_NE(complaint({{name, ""}}).find("expected columns named by lower-case letters"), std::string::npos) << name;
 }
 
 }  // namespace

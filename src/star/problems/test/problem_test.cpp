@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
+#include <string>
 
 #include "num/exact_sum.hpp"
 #include "star/problems/test/box_test.hpp"
@@ -138,6 +140,26 @@ TEST(Problem, PermutedProblemsStartPermutedBitwise) {
                     *prepared("linear_wave", {set, "linear_wave.direction=[0,1,0]"}), 0.2);
     expect_permuted(*prepared("linear_wave", {set, "linear_wave.direction=[3,1,-2]"}),
                     *prepared("linear_wave", {set, "linear_wave.direction=[-2,3,1]"}), 0.2);
+  }
+}
+
+TEST(Problem, AStateThatNoGasHasIsRefusedWithItsPlace) {
+  struct below_zero final : problem {
+    void describe(config_table&) override {}
+    primitive at(const vector& x, double) const override {
+      return {.density = 1.0, .velocity = {}, .pressure = x[0], .fraction = {}};
+    }
+  } p;
+  ASSERT_TRUE(p.prepare({}));
+  double u[variable_count(0)];
+  p.average({{0.25, 0.0, 0.0}, {0.1, 0.1, 0.1}}, 0.0, u, 1);
+  try {
+    p.average({{-0.25, 0.0, 0.0}, {0.1, 0.1, 0.1}}, 0.0, u, 1);
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_NE(std::string(e.what()).find("expected density and pressure above 0, found density 1 and pressure -0.2"),
+              std::string::npos)
+        << e.what();
   }
 }
 
