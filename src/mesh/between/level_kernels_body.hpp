@@ -129,13 +129,16 @@ PLX_MESH_INLINE offsets4 offsets_at(const double* c, std::ptrdiff_t row, std::pt
 
 // Writes fine cells 2i .. 2i + 7 of a row from the children at even and odd positions, those in first <= cell < last.
 PLX_MESH_INLINE void write_row(double* row, int i, const v4& even, const v4& odd, int first, int last) {
-  const v8 all = __builtin_shufflevector(even, odd, 0, 4, 1, 5, 2, 6, 3, 7);
+  // Not one vector of eight: GCC assembles it in memory by scalars, and reading it back stalls.
+  const v4 low = __builtin_shufflevector(even, odd, 0, 4, 1, 5), high = __builtin_shufflevector(even, odd, 2, 6, 3, 7);
   if (2 * i >= first && 2 * i + 8 <= last) {
-    store(row + 2 * i, all);
+    store(row + 2 * i, low);
+    store(row + 2 * i + 4, high);
     return;
   }
   double cells[8];
-  store(cells, all);
+  store(cells, low);
+  store(cells + 4, high);
   for (int n = 0; n < 8; ++n)
     if (2 * i + n >= first && 2 * i + n < last) row[2 * i + n] = cells[n];
 }
