@@ -11,7 +11,7 @@ namespace plx::mesh {
 
 namespace {
 
-constexpr int most_cells = 64 + 2 * ghosts;  // along an axis of a box: of the largest block with its ghost cells
+constexpr int most_families = 32 + ghosts + 1;  // along an axis: of the largest block with its ghost cells
 
 double minmod(double a, double b) { return larger(0.0, smaller(a, b)) + smaller(0.0, larger(a, b)); }
 
@@ -128,7 +128,7 @@ bool find_gas(const std::vector<variable>& variables, gas_places& at) {
 }
 
 // Could a fine cell of this row of coarse cells have too little internal energy? May answer yes where rounding decides.
-// Without a division, so that it costs little where nothing is limited.
+// Without a division, so that it costs little where nothing is limited. Boxes hold whole families.
 class row_screen {
  public:
   row_screen(const gas_places& at, const grid_view& coarse, const cell_box& box, int j, int k) : at_(at), box_(box) {
@@ -136,8 +136,8 @@ class row_screen {
       const double* u = coarse.at(i, j, k);
       const double here = internal_energy(at, u, coarse.volume);
       const double least = kept_internal_energy * here + 1e-3 * std::fabs(here) + 1e-12 * u[at.energy * coarse.volume];
-      for (const int f : {2 * i, 2 * i + 1})
-        if (f >= box.lo[0] && f < box.hi[0]) least_[f - box.lo[0]] = least;
+      const int f = 2 * i - box.lo[0];
+      least_[f] = least_[f + 1] = least;
     }
   }
   bool finds(const grid_view& fine, int j, int k) const {
@@ -156,40 +156,34 @@ class row_screen {
  private:
   const gas_places& at_;
   const cell_box& box_;
-  double least_[most_cells]{};
+  double least_[2 * most_families]{};
 };
 
+// Requires: a box of whole families.
 void keep_internal_energies(const gas_places& at, int n_var, const grid_view& coarse, const grid_view& fine,
                             const cell_box& box) {
-  const auto is_in = [&](int axis, int f) { return f >= box.lo[axis] && f < box.hi[axis]; };
   for (int k = box.lo[2] >> 1; 2 * k < box.hi[2]; ++k)
     for (int j = box.lo[1] >> 1; 2 * j < box.hi[1]; ++j) {
       const row_screen screen(at, coarse, box, j, k);
       bool found = false;
-      for (int row = 0; row < 4 && !found; ++row) {
-        const int fj = 2 * j + (row & 1), fk = 2 * k + (row >> 1);
-        found = is_in(1, fj) && is_in(2, fk) && screen.finds(fine, fj, fk);
-      }
+      for (int row = 0; row < 4 && !found; ++row) found = screen.finds(fine, 2 * j + (row & 1), 2 * k + (row >> 1));
       for (int i = box.lo[0] >> 1; found && 2 * i < box.hi[0]; ++i) {
         double* family[8];
-        for (int c = 0; c < 8; ++c) {
-          const int fi = 2 * i + (c & 1), fj = 2 * j + ((c >> 1) & 1), fk = 2 * k + (c >> 2);
-          family[c] = is_in(0, fi) && is_in(1, fj) && is_in(2, fk) ? fine.at(fi, fj, fk) : nullptr;
-        }
+        for (int c = 0; c < 8; ++c) family[c] = fine.at(2 * i + (c & 1), 2 * j + ((c >> 1) & 1), 2 * k + (c >> 2));
         keep_internal_energy(at, n_var, coarse.at(i, j, k), coarse.volume, family, fine.volume);
       }
     }
 }
 
-}  // namespace
-
-void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
-                 const std::vector<variable>& variables, limiter rule) {
+// Each variable by itself, or with those whose limiter it shares. Variables by themselves fill `wide`, the others
+// `box`.
+void prolong_variables(const grid_view& coarse, const grid_view& fine, const cell_box& wide, const cell_box& box,
+                       const std::vector<variable>& variables, limiter rule) {
   const level_kernels& kernels = fastest_kernels();
   for (std::size_t v = 0; v < variables.size(); ++v) {
     const int group = variables[v].share_limiter;
     if (group < 0) {
-      kernels.prolong_box(of_variable(coarse, v), of_variable(fine, v), fine_box, rule);
+      kernels.prolong_box(of_variable(coarse, v), of_variable(fine, v), wide, rule);
       continue;
     }
     std::vector<int> members;
@@ -199,10 +193,50 @@ void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box&
         if (w < v) done = true;  // the first member has handled the whole group
         members.push_back(static_cast<int>(w));
       }
-    if (!done) prolong_together(coarse, fine, fine_box, members, rule);
+    if (!done) prolong_together(coarse, fine, box, members, rule);
   }
+}
+
+// Prolongs the families that the box cuts as a whole, beside the fine array, and copies the box from there.
+void prolong_cut_families(const gas_places& at, const grid_view& coarse, const grid_view& fine, const cell_box& box,
+                          const cell_box& families, const std::vector<variable>& variables, limiter rule) {
+  cell_box wide = families;  // to whole vectors of the kernels, which compute these lanes anyway
+  wide.hi[0] = wide.lo[0] + (wide.hi[0] - wide.lo[0] + 7) / 8 * 8;
+  grid_view all;
+  all.row = wide.hi[0] - wide.lo[0];
+  all.plane = all.row * (wide.hi[1] - wide.lo[1]);
+  all.volume = all.plane * (wide.hi[2] - wide.lo[2]);
+  static thread_local std::vector<double> values;
+  if (values.size() < all.volume * variables.size()) values.resize(all.volume * variables.size());
+  all.origin = values.data() - (wide.lo[0] + wide.lo[1] * all.row + wide.lo[2] * all.plane);
+  prolong_variables(coarse, all, wide, families, variables, rule);
+  keep_internal_energies(at, static_cast<int>(variables.size()), coarse, all, families);
+  const int length = box.hi[0] - box.lo[0];
+  for (std::size_t v = 0; v < variables.size(); ++v)
+    for (int k = box.lo[2]; k < box.hi[2]; ++k)
+      for (int j = box.lo[1]; j < box.hi[1]; ++j) {
+        const double* from = of_variable(all, v).at(box.lo[0], j, k);
+        double* to = of_variable(fine, v).at(box.lo[0], j, k);
+        for (int i = 0; i < length; ++i) to[i] = from[i];
+      }
+}
+
+}  // namespace
+
+void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
+                 const std::vector<variable>& variables, limiter rule) {
   gas_places at;
-  if (find_gas(variables, at)) keep_internal_energies(at, static_cast<int>(variables.size()), coarse, fine, fine_box);
+  const bool is_gas = find_gas(variables, at);
+  cell_box families;
+  bool cut = false;
+  for (int a = 0; a < 3; ++a) {
+    families.lo[a] = fine_box.lo[a] & ~1;
+    families.hi[a] = (fine_box.hi[a] + 1) & ~1;
+    cut = cut || families.lo[a] != fine_box.lo[a] || families.hi[a] != fine_box.hi[a];
+  }
+  if (is_gas && cut) return prolong_cut_families(at, coarse, fine, fine_box, families, variables, rule);
+  prolong_variables(coarse, fine, fine_box, fine_box, variables, rule);
+  if (is_gas) keep_internal_energies(at, static_cast<int>(variables.size()), coarse, fine, fine_box);
 }
 
 void restrict_box(const grid_view& fine, const grid_view& coarse, const cell_box& box, int variables) {

@@ -132,7 +132,7 @@ struct ghosts_body {
         child[d] = place >= 0 ? to + place : nullptr;
       }
       const double* at = tile.first + c.x[0] + static_cast<std::ptrdiff_t>(c.x[1]) * tile.width + c.x[2] * tile.plane;
-      limit_children(a.n_var, at, tile.volume, child, slab_volume);
+      limit_stored_children(a.n_var, at, tile.width, tile.plane, tile.volume, a.central, child, slab_volume);
     }
   }
 };

@@ -68,5 +68,24 @@ PLX_INLINE void limit_children(int n_var, const double* coarse, std::ptrdiff_t c
   mesh::keep_internal_energy({i_density, i_momentum, i_energy}, n_var, coarse, coarse_variable, child, fine_variable);
 }
 
+/// The same for a family of which only children that are not null are stored: the others are computed again. `row`,
+/// `plane`: steps to the neighbours of the coarse cell.
+PLX_INLINE void limit_stored_children(int n_var, const double* coarse, std::ptrdiff_t row, std::ptrdiff_t plane,
+                                      std::ptrdiff_t coarse_variable, bool central, double* const (&child)[8],
+                                      std::ptrdiff_t fine_variable) {
+  static_assert(i_energy < 5 && i_momentum + 2 < 5 && i_density < 5);
+  double all[5][8];
+  for (int v = 0; v < 5; ++v) {
+    const double* at = coarse + v * coarse_variable;
+    const double near[6] = {at[-1], at[1], at[-row], at[row], at[-plane], at[plane]};
+    children_of(*at, near, central, all[v]);
+  }
+  double* family[8];
+  for (int d = 0; d < 8; ++d) family[d] = &all[0][d];
+  const mesh::gas_places gas{i_density, i_momentum, i_energy};
+  const double factor = mesh::family_factor(gas, coarse, coarse_variable, family, 8);
+  mesh::draw_family(factor, n_var, coarse, coarse_variable, child, fine_variable);
+}
+
 }  // namespace
 }  // namespace plx::star::PLX_HYDRO_ISA

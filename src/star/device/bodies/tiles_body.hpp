@@ -138,7 +138,8 @@ struct tiles_body {
       if (!c.is_coarser) continue;
       double* child[8];
       for (int d = 0; d < 8; ++d) child[d] = child_of(tile, a.n, c, d);
-      limit_children(a.n_var, at_coarse(coarse, c), coarse.volume, child, tile.volume);
+      limit_stored_children(a.n_var, at_coarse(coarse, c), coarse.width, coarse.plane, coarse.volume, a.central, child,
+                            tile.volume);
     }
   }
 

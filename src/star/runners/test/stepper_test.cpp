@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "rt/runtime.hpp"
 #include "star/refine/regrid.hpp"
@@ -55,6 +56,50 @@ TEST_F(Stepper, AFailedStepLeavesTheStateAndNamesTheCell) {
   EXPECT_EQ(bad->stage, 0);
   const double* now = g->now.base();
   for (std::size_t i = 0; i < before.size(); ++i) ASSERT_TRUE(before[i] == now[i] || std::isnan(before[i])) << i;
+}
+
+// This scheme reads ghost cells beyond edges. Two fine blocks beside a coarser one have the same cell there in
+// different boxes, one of which cuts families of fine cells; their common face has one flux only if its values are
+// equal. A body at Mach 20 with noise of a factor of ten in density: prolongation is limited in many cells.
+TEST(Full3d, ConservesMassAndEnergyWhereProlongationIsLimited) {
+  for (const std::string rule : {"minmod", "central"}) {
+    auto in = input::from_text(
+        "[problem]\nname = \"moving_body\"\n", "t",
+        {"hydro.scheme=full3d", "mesh.root_blocks=[2,2,2]", "mesh.lower=[-0.5,-0.5,-0.5]", "mesh.upper=[0.5,0.5,0.5]",
+         R"(mesh.sides=["periodic","periodic","periodic","periodic","periodic","periodic"])", "mesh.max_level=1",
+         "mesh.prolongation=" + rule, "refinement.gradient_of=[]", "refinement.regions=[0.01,0.49,-0.5,0.5,-0.5,0.5,1]",
+         "moving_body.profile=star", "moving_body.mach=20", "moving_body.contrast=100", "moving_body.radius=0.2",
+         "moving_body.direction=[1,2,-1]"});
+    ASSERT_TRUE(in) << in.error().message;
+    const setup s = in.value()->prepare().value();
+    gas g(s);
+    stepper step(g, s, 2);
+    runtime rt({.workers = 2});
+    rt.run([&] { build_initial(g, s, in.value()->refinement, *in.value()->problem, step.scratch()); });
+    step.adopt_mesh();
+    ASSERT_EQ(g.mesh.block_count(), 36u);  // half of the box is refined
+    std::mt19937_64 rng(5);
+    std::uniform_real_distribution<double> any(-1.0, 1.0);
+    const std::ptrdiff_t cells = g.now.cells();
+    for (const mesh::slot_id slot : g.own())
+      for (double *u = g.now.block(slot), *end = u + cells; u != end; ++u) {
+        const double factor = std::pow(10.0, 0.5 + 0.5 * any(rng));
+        double kinetic = 0.0;
+        for (int m = i_momentum; m < i_energy; ++m) {
+          kinetic -= 0.5 * u[m * cells] * u[m * cells] / u[0];
+          u[m * cells] *= factor * (1.0 + 0.3 * any(rng));
+          kinetic += 0.5 * u[m * cells] * u[m * cells] / (factor * u[0]);
+        }
+        u[0] *= factor, u[i_energy * cells] += kinetic;
+      }
+    const std::vector<double> before = rt.run([&] { return totals(g, 2); });
+    for (int i = 0; i < 2; ++i)
+      ASSERT_FALSE(rt.run([&] { return step.advance(0.2 * s.cfl / g.largest_signal_rate(), 0.0).has_value(); }));
+    const std::vector<double> after = rt.run([&] { return totals(g, 2); });
+    EXPECT_EQ(step.floors().density + step.floors().pressure, 0u);
+    EXPECT_NEAR(after[i_density] / before[i_density], 1.0, 1e-12) << rule;
+    EXPECT_NEAR(after[i_energy] / before[i_energy], 1.0, 1e-12) << rule;
+  }
 }
 
 TEST(Totals, AreExactWhereTermsCancel) {
