@@ -129,10 +129,10 @@ bool register_analysis(const analysis_entry& entry) {
   return true;
 }
 
-std::span<const analysis_entry> all_analyses() {
-  static std::vector<analysis_entry> all;
-  if (all.size() == std::size(entries) + registered().size()) return all;
-  all.assign(std::begin(entries), std::end(entries));
+namespace {
+
+std::vector<analysis_entry> sorted_analyses() {
+  std::vector<analysis_entry> all(std::begin(entries), std::end(entries));
   for (const analysis_entry& a : registered()) {
     if (!is_identifier(a.name))
       throw std::invalid_argument("analysis '" + std::string(a.name) +
@@ -144,6 +144,13 @@ std::span<const analysis_entry> all_analyses() {
     all.push_back(a);
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return all;
+}
+
+}  // namespace
+
+std::span<const analysis_entry> all_analyses() {
+  static const std::vector<analysis_entry> all = sorted_analyses();  // several threads may be the first
   return all;
 }
 

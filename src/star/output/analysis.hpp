@@ -12,9 +12,9 @@
 //   };
 //   const bool added = plx::star::register_analysis({"hot_mass", "mass above the temperature 1", make<hot_mass>});
 //
-// Thread safety: register_analysis() before other threads use the list; of_cell() is called by several workers. Cost:
-// about 100 ns per cell and row; with a device also a copy of all values to the host. Sums are exact, so the rows are
-// the same for any number of workers, localities and devices. Example: star/output/test/analysis_test.cpp
+// Thread safety: register_analysis() before the list is used for the first time; of_cell() is called by several
+// workers. Cost: about 100 ns per cell and row; with a device also a copy of all values to the host. Sums are exact, so
+// the rows are the same for any number of workers, localities and devices. Example: star/output/test/analysis_test.cpp
 #pragma once
 
 #include <concepts>

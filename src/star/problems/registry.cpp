@@ -38,10 +38,10 @@ bool register_problem(const problem_entry& entry) {
   return true;
 }
 
-std::span<const problem_entry> all_problems() {
-  static std::vector<problem_entry> all;
-  if (all.size() == std::size(entries) + registered().size()) return all;
-  all.assign(std::begin(entries), std::end(entries));
+namespace {
+
+std::vector<problem_entry> sorted_problems() {
+  std::vector<problem_entry> all(std::begin(entries), std::end(entries));
   for (const problem_entry& p : registered()) {
     if (!is_identifier(p.name))
       throw std::invalid_argument("problem '" + std::string(p.name) +
@@ -52,6 +52,13 @@ std::span<const problem_entry> all_problems() {
     all.push_back(p);
   }
   std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return all;
+}
+
+}  // namespace
+
+std::span<const problem_entry> all_problems() {
+  static const std::vector<problem_entry> all = sorted_problems();  // several threads may be the first
   return all;
 }
 

@@ -1,7 +1,7 @@
 // The list of problems.
 //
-// Thread safety: register_problem() before other threads use the list; then any thread. Cost: one allocation. Read
-// star/problems/test/registry_test.cpp as an example.
+// Thread safety: register_problem() before the list is used for the first time; then any thread. Cost: one allocation.
+// Read star/problems/test/registry_test.cpp as an example.
 #pragma once
 
 #include <concepts>
