@@ -87,11 +87,12 @@ def targets_of(preset: str) -> list[str]:
 
 
 def tested(preset: str) -> list[str]:
-    """The targets that the tests need: all except the benchmarks that no test runs."""
+    """The targets that the tests need: all except the benchmarks that no test runs; tests of benchmarks are needed."""
     text = output_of(["ninja", "-C", str(folder_of(preset)), "-t", "targets", "all"]) or ""
     folders = re.findall(r"^([A-Za-z0-9_/-]+)/all: phony$", text, flags=re.M)
     return [f"{folder}/all" for folder in folders if folder.split("/")[0] != "bench"] + sorted(
-        target for target in TESTED_BENCHMARKS if re.search(rf"^{target}: phony$", text, flags=re.M)
+        target for target in targets_of(preset)
+        if target in TESTED_BENCHMARKS or (target.endswith("_test") and not target.startswith("cmake_"))
     )
 
 
