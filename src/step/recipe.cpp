@@ -15,6 +15,18 @@ bool contains(const std::vector<field_id>& list, field_id f) {
   return std::find(list.begin(), list.end(), f) != list.end();
 }
 
+struct directions {
+  bool up = false, down = false;
+};
+
+// Does the pass read its own results at children, or at the parent?
+directions directions_of(const pass& p) {
+  directions d;
+  for (const access& a : p.reads)
+    if (contains(p.writes, a.field)) d.up |= a.at == stencil::children, d.down |= a.at == stencil::parent;
+  return d;
+}
+
 bool is_recursive(stencil s) { return s == stencil::children || s == stencil::parent; }
 
 }  // namespace
@@ -98,9 +110,7 @@ void recipe::launch(int deepest_level) const {
 }
 
 void recipe::launch(const pass& p, int deepest_level) const {
-  bool up = false, down = false;
-  for (const access& a : p.reads)
-    if (contains(p.writes, a.field)) up |= a.at == stencil::children, down |= a.at == stencil::parent;
+  const auto [up, down] = directions_of(p);
   if (!up && !down) p.kernel->launch({p.where});
   if (up)
     for (int level = deepest_level; level >= 0; --level) p.kernel->launch({p.where, level});
@@ -180,9 +190,7 @@ result<void> recipe::check() const {
 }
 
 result<void> recipe::check_direction(const pass& p) const {
-  bool up = false, down = false;
-  for (const access& a : p.reads)
-    if (contains(p.writes, a.field)) up |= a.at == stencil::children, down |= a.at == stencil::parent;
+  const auto [up, down] = directions_of(p);
   if (!up || !down) return {};
   return error{
       fmt::format("pass {} reads its own results at its children and at its parent: expected one direction; "

@@ -21,13 +21,16 @@ namespace plx::star::device {
 class device_gas::passes final : public gas_passes {
  public:
   passes(device_gas& g, const integrator& scheme, const std::vector<const step_module*>& modules)
-      : g_(g), has_modules_(!modules.empty()), recipe_(gas_step(scheme, *this, modules)) {}
+      : g_(g), has_modules_(!modules.empty()), recipe_(gas_step(scheme, *this, modules)) {
+    for (int p = 0; p < static_cast<int>(recipe_.passes().size()); ++p)
+      exchanged_.push_back(recipe_.read_elsewhere_after(p));
+  }
 
   void put() const { recipe_.launch(deepest_); }
   bool put_with(part_exchange& with) const {
-    for (int p = 0; p < static_cast<int>(recipe_.passes().size()); ++p) {
-      recipe_.launch(recipe_.passes()[static_cast<std::size_t>(p)], deepest_);
-      for (const step::access& a : recipe_.read_elsewhere_after(p)) {
+    for (std::size_t p = 0; p < exchanged_.size(); ++p) {
+      recipe_.launch(recipe_.passes()[p], deepest_);
+      for (const step::access& a : exchanged_[p]) {
         const int stage = recipe_.field(a.field).tag;
         if (!(a.at == step::stencil::neighbours ? with.exchange_ghosts(stage) : with.exchange_fluxes(stage)))
           return false;
@@ -36,8 +39,8 @@ class device_gas::passes final : public gas_passes {
     return true;
   }
   bool is_for_parts() const {
-    for (int p = 0; p < static_cast<int>(recipe_.passes().size()); ++p)
-      for (const step::access& a : recipe_.read_elsewhere_after(p))
+    for (const auto& after : exchanged_)
+      for (const step::access& a : after)
         if (recipe_.field(a.field).tag < 0) return false;
     return true;
   }
@@ -89,6 +92,7 @@ class device_gas::passes final : public gas_passes {
   bool has_modules_;
   module_data data_;
   step::recipe recipe_;
+  std::vector<std::vector<step::access>> exchanged_;  // by pass: what other parts read of its results
   int deepest_ = 0;
 };
 

@@ -3,17 +3,121 @@
 #include <algorithm>
 #include <utility>
 
-#include "star/runners/block_stage.hpp"
-#include "star/runners/host_pass_data.hpp"
+#include "mesh/between/gather.hpp"
 #include "star/runners/stage_borders.hpp"
 #include "star/runners/step_account.hpp"
 #include "star/step/gas_step.hpp"
+#include "star/step/portable_pass.hpp"
+#include "step/border.hpp"
+#include "step/node_graph.hpp"
 #include "step/task_runner.hpp"
 
 namespace plx::star {
 
 using mesh::slot_id;
 using step::stencil;
+
+namespace {
+
+// The kernel's input: the block's tile of `from`, the state that the stage reads, gathered into the scratch.
+stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt,
+                           const integrator& scheme, int stage, worker_scratch::one& mine) {
+  stage_input in;
+  in.tile = mesh::gather_tile(g.mesh, from, slot, g.sides, mine.tile, g.reach, g.stage_time[stage]);
+  in.u_old = g.now.block(slot);
+  in.n = g.mesh.block_size();
+  in.dx = g.mesh.cell_width(slot);
+  in.dt = dt;
+  in.weight = scheme.weight[stage];
+  return in;
+}
+
+// The kernel's output: the block in `to`, and the fluxes through these faces (bits) into the scratch.
+stage_output stage_output_to(mesh::arena& to, mesh::slot_id slot, std::uint32_t faces, worker_scratch::one& mine) {
+  stage_output out;
+  out.u_new = to.block(slot);
+  for (int f = 0; f < mesh::face_count; ++f)
+    if ((faces >> f & 1) != 0) out.face_flux[f] = mine.face[f];
+  return out;
+}
+
+// The layer of cells along a face.
+cell_box cells_along(int face, int n) {
+  cell_box box{{0, 0, 0}, {n, n, n}};
+  const int axis = mesh::face_axis(face);
+  (mesh::face_is_upper(face) ? box.lower[axis] = n - 1 : box.upper[axis] = 1);
+  return box;
+}
+
+// Replaces the block's fluxes in `to` by those of finer neighbours. The cells along the corrected faces get new values,
+// so floors, the tracer and the signal rate are evaluated again for them and reported to note(stage_output).
+template <class Note>
+void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux_register& fluxes, mesh::arena& to,
+                   mesh::slot_id slot, double weighted_dt, Note&& note) {
+  const mesh::block_mesh& m = g.mesh;
+  const double dx = m.cell_width(slot);
+  fluxes.apply(m, slot, weighted_dt / dx, to.block(slot));
+  for (int f = 0; f < mesh::face_count; ++f) {
+    if (m.across(slot, f).kind != mesh::relation::finer) continue;
+    stage_output out;
+    check_cells(hydro, to.block(slot), m.block_size(), dx, cells_along(f, m.block_size()), out);
+    note(std::as_const(out));
+  }
+}
+
+// The data of portable passes (star/step/portable_pass.hpp): tables of the nodes, and fields of additional physics.
+// Empty without additional physics.
+class host_pass_data {
+ public:
+  /// Adds a field; returns its index.
+  int add_field(int doubles);
+  step::node_values& field(int index) { return *fields_[static_cast<std::size_t>(index)]; }
+  /// Takes another mesh.
+  void adopt(const step::node_graph& nodes);
+  /// Takes the places of the state: the start of the step, and the two of the stages. Call it before each step.
+  void set_places(mesh::arena& start, mesh::arena& a, mesh::arena& b);
+  /// Nodes, places and fields.
+  const pass_view& view() const { return view_; }
+
+ private:
+  std::vector<std::unique_ptr<step::node_values>> fields_;
+  std::optional<node_arrays> arrays_;
+  std::vector<std::int64_t> values_[3];  // by place and slot
+  pass_view view_;
+};
+
+int host_pass_data::add_field(int doubles) {
+  fields_.push_back(std::make_unique<step::node_values>(static_cast<std::size_t>(doubles)));
+  return static_cast<int>(fields_.size() - 1);
+}
+
+void host_pass_data::adopt(const step::node_graph& nodes) {
+  arrays_.emplace(nodes);
+  for (auto& f : fields_) f->resize(nodes.node_count());
+  view_.n = nodes.mesh().block_size();
+  view_.nodes.lower = arrays_->lower.data();
+  view_.nodes.width = arrays_->width.data();
+  view_.nodes.children = arrays_->children.data();
+  view_.nodes.parent = arrays_->parent.data();
+  view_.nodes.first_refined = arrays_->first_refined;
+  for (std::size_t f = 0; f < fields_.size(); ++f) view_.fields[f] = fields_[f]->at(0);
+}
+
+void host_pass_data::set_places(mesh::arena& start, mesh::arena& a, mesh::arena& b) {
+  mesh::arena* const all[] = {&start, &a, &b};
+  view_.n_var = start.variable_count();
+  for (int p = 0; p < 3; ++p) {
+    std::vector<std::int64_t>& values = values_[p];
+    values.assign(all[p]->slots(), -1);
+    for (std::size_t s = 0; s < values.size(); ++s)
+      if (const auto slot = static_cast<mesh::slot_id>(s); all[p]->holds(slot))
+        values[s] = static_cast<std::int64_t>(all[p]->row(slot) * all[p]->stride());
+    view_.nodes.values[p] = values.data();
+    view_.places[p] = all[p]->base();
+  }
+}
+
+}  // namespace
 
 // The passes of a step on workers.
 class stepper::passes final : public gas_passes {
@@ -136,7 +240,7 @@ void stepper::advance_block(slot_id slot, int stage) {
 
 void stepper::correct_block(slot_id slot, int stage) {
   star::correct_block(gas_, hydro_, fluxes_, state(stage + 1), slot, scheme_.weight[stage] * dt_,
-                      [&](int, const stage_output& out) { note(slot, stage, out); });
+                      [&](const stage_output& out) { note(slot, stage, out); });
 }
 
 void stepper::check_block(slot_id slot, int stage) {

@@ -89,8 +89,8 @@ TEST(Analysis, WritesATableForEachName) {
     runtime rt({.workers = 2});
     run_request request;
     request.out = folder;
-    run_observer nobody;
-    const run_end end = run(*in, s, rt, request, nobody);
+    run_observer silent;
+    const run_end end = run(*in, s, rt, request, silent);
     EXPECT_EQ(end.status, run_status::finished) << end.message;
     return read_file(folder + "/analysis_rotation.csv").value() + read_file(folder + "/analysis_extrema.csv").value();
   };
