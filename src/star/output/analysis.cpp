@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <stdexcept>
 
 #include "num/exact_sum.hpp"
 #include "rt/for_loop.hpp"
@@ -129,28 +128,9 @@ bool register_analysis(const analysis_entry& entry) {
   return true;
 }
 
-namespace {
-
-std::vector<analysis_entry> sorted_analyses() {
-  std::vector<analysis_entry> all(std::begin(entries), std::end(entries));
-  for (const analysis_entry& a : registered()) {
-    if (!is_identifier(a.name))
-      throw std::invalid_argument("analysis '" + std::string(a.name) +
-                                  "': expected a name of lower-case letters, digits and _, which begins with a letter");
-    for (const analysis_entry& other : all)
-      if (other.name == a.name)
-        throw std::invalid_argument("analysis '" + std::string(a.name) +
-                                    "': two analyses have this name; rename yours");
-    all.push_back(a);
-  }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return all;
-}
-
-}  // namespace
-
 std::span<const analysis_entry> all_analyses() {
-  static const std::vector<analysis_entry> all = sorted_analyses();  // several threads may be the first
+  static const std::vector<analysis_entry> all =
+      sorted_entries<analysis_entry>("analysis", entries, registered());  // several threads may be the first
   return all;
 }
 

@@ -1,7 +1,6 @@
 #include "star/problems/registry.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 
 namespace plx::star {
 namespace {
@@ -38,27 +37,9 @@ bool register_problem(const problem_entry& entry) {
   return true;
 }
 
-namespace {
-
-std::vector<problem_entry> sorted_problems() {
-  std::vector<problem_entry> all(std::begin(entries), std::end(entries));
-  for (const problem_entry& p : registered()) {
-    if (!is_identifier(p.name))
-      throw std::invalid_argument("problem '" + std::string(p.name) +
-                                  "': expected a name of lower-case letters, digits and _, which begins with a letter");
-    for (const problem_entry& other : all)
-      if (other.name == p.name)
-        throw std::invalid_argument("problem '" + std::string(p.name) + "': two problems have this name; rename yours");
-    all.push_back(p);
-  }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return all;
-}
-
-}  // namespace
-
 std::span<const problem_entry> all_problems() {
-  static const std::vector<problem_entry> all = sorted_problems();  // several threads may be the first
+  static const std::vector<problem_entry> all =
+      sorted_entries<problem_entry>("problem", entries, registered());  // several threads may be the first
   return all;
 }
 

@@ -4,9 +4,11 @@
 // Read star/problems/test/registry_test.cpp as an example.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <memory>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +35,25 @@ requires std::derived_from<Problem, problem> std::unique_ptr<problem> make() { r
 
 /// Can this be the name of a problem, an analysis or a column: lower-case letters, digits and _, a letter first?
 bool is_identifier(std::string_view name);
+
+/// The entries of the library and those that users have added, in alphabetical order. `kind`: what messages call one.
+/// Errors: std::invalid_argument, thrown: a name that is taken, or no identifier.
+template <class Entry>
+std::vector<Entry> sorted_entries(const std::string& kind, std::span<const Entry> own,
+                                  const std::vector<Entry>& added) {
+  std::vector<Entry> all(own.begin(), own.end());
+  for (const Entry& e : added) {
+    const std::string which = kind + " '" + std::string(e.name) + "': ";
+    if (!is_identifier(e.name))
+      throw std::invalid_argument(which +
+                                  "expected a name of lower-case letters, digits and _, which begins with a letter");
+    if (std::any_of(all.begin(), all.end(), [&](const Entry& other) { return other.name == e.name; }))
+      throw std::invalid_argument(which + "this name occurs twice; rename yours");
+    all.push_back(e);
+  }
+  std::sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) { return a.name < b.name; });
+  return all;
+}
 
 /// All problems, in alphabetical order.
 std::span<const problem_entry> all_problems();
