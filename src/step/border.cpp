@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -26,6 +27,17 @@ std::vector<border_group> groups_of(const node_graph& graph, nodes_by_level& all
 }
 
 }  // namespace
+
+void node_values::resize(std::size_t nodes) {
+  node_rows all{std::vector<std::int32_t>(nodes), static_cast<std::int32_t>(nodes)};
+  std::iota(all.of.begin(), all.of.end(), 0);
+  resize(std::move(all));
+}
+
+void node_values::resize(node_rows rows) {
+  rows_ = std::move(rows);
+  values_.resize(static_cast<std::size_t>(rows_.count) * per_node_);
+}
 
 void node_border::adopt(const node_graph& graph, const border_use& use) {
   nodes_by_level out, in;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "mesh/tree/tree.hpp"
@@ -46,18 +47,34 @@ class border {
   std::vector<border_group> sends_, receives_;
 };
 
+/// The memory of a field: nodes that have some, each in a row of its own.
+struct node_rows {
+  std::vector<std::int32_t> of;  ///< by node; -1: none
+  std::int32_t count = 0;
+};
+
 /// Values of nodes, the same number for each.
 class node_values {
  public:
   explicit node_values(std::size_t doubles_per_node) : per_node_(doubles_per_node) {}
-  /// Values are undefined afterwards.
-  void resize(std::size_t nodes) { values_.resize(nodes * per_node_); }
-  double* at(mesh::node_id node) { return values_.data() + static_cast<std::size_t>(node) * per_node_; }
-  const double* at(mesh::node_id node) const { return values_.data() + static_cast<std::size_t>(node) * per_node_; }
+  /// Memory for all nodes. Values are undefined afterwards.
+  void resize(std::size_t nodes);
+  /// Memory for some nodes. Values are undefined afterwards.
+  void resize(node_rows rows);
+  /// Requires: the node has memory.
+  double* at(mesh::node_id node) { return values_.data() + row(node) * per_node_; }
+  const double* at(mesh::node_id node) const { return values_.data() + row(node) * per_node_; }
+  double* data() { return values_.data(); }
   std::size_t per_node() const { return per_node_; }
+  const node_rows& rows() const { return rows_; }
 
  private:
+  std::size_t row(mesh::node_id node) const {
+    return static_cast<std::size_t>(rows_.of[static_cast<std::size_t>(node)]);
+  }
+
   std::size_t per_node_;
+  node_rows rows_;
   std::vector<double> values_;
 };
 

@@ -60,11 +60,25 @@ std::span<const node_id> node_graph::read_by(stencil at, node_id node) const {
     case stencil::finer_faces:
       return is_block(node) ? finer_.of(node) : std::span<const node_id>{};
     case stencil::children:
-      return is_block(node) ? std::span<const node_id>{} : std::span(tree_.children(node));
+      return is_block(node) ? std::span<const node_id>{} : tree_.child_list(node);
     case stencil::parent:
       return tree_.parents(node);
+    case stencil::level_neighbours:
+      return tree_.level_neighbours(node);
   }
   return {};
+}
+
+node_rows node_graph::rows(node_set set, std::span<const stencil> read_at) const {
+  node_rows all{std::vector<std::int32_t>(node_count(), -1), 0};
+  const auto add = [&](node_id node) {
+    if (std::int32_t& row = all.of[static_cast<std::size_t>(node)]; row < 0 && contains(set, node)) row = all.count++;
+  };
+  for (const node_id node : local_) add(node);
+  for (const stencil at : read_at)
+    for (const node_id node : local_)
+      for (const node_id from : read_by(at, node)) add(from);
+  return all;
 }
 
 std::span<const node_id> node_graph::readers_of(stencil at, node_id node) const {

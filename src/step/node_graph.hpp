@@ -1,7 +1,7 @@
 // The nodes of a mesh as recipes see them: sets, stencils in both directions, and owners.
 //
-// Thread safety: const; any thread. Cost: construction takes some 10 ns per block, and 50 ns per node of the tree if it
-// is needed. Example: step/test/task_runner_test.cpp
+// Thread safety: const; any thread. Cost: construction takes some 10 ns per block, and 150 ns per node of the tree if
+// it is needed. Example: step/test/task_runner_test.cpp
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ namespace plx::step {
 class node_graph {
  public:
   /// For the locality `here`. Requires: mesh and parts outlive it, or the next construction. `with_tree`: refined
-  /// nodes, and the stencils children and parent.
+  /// nodes, and the stencils children, parent and level_neighbours.
   node_graph(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, bool with_tree);
 
   std::size_t node_count() const { return with_tree_ ? tree_.node_count() : mesh_.slot_count(); }
@@ -28,6 +28,8 @@ class node_graph {
   int here() const { return here_; }
 
   bool is_block(node_id node) const { return static_cast<std::size_t>(node) < mesh_.slot_count(); }
+  /// Levels of the nodes; without a tree, those of the blocks from 0 on.
+  level_range levels() const { return {with_tree_ ? tree_.coarsest() : 0, mesh_.deepest()}; }
   int level(node_id node) const { return is_block(node) ? mesh_.level(node) : tree_.where(node).level; }
   /// Position on the curve of the node, or of the first block under it.
   int position(node_id node) const { return is_block(node) ? mesh_.position(node) : tree_.position(node); }
@@ -42,6 +44,8 @@ class node_graph {
 
   /// The nodes that `node` reads at a stencil.
   std::span<const node_id> read_by(stencil at, node_id node) const;
+  /// The memory that a field on these nodes needs here: local nodes, then those that local nodes read at the stencils.
+  node_rows rows(node_set set, std::span<const stencil> read_at) const;
   /// The nodes whose stencil contains `node`.
   std::span<const node_id> readers_of(stencil at, node_id node) const;
 

@@ -43,6 +43,8 @@ const char* to_string(stencil s) {
       return "its children";
     case stencil::parent:
       return "its parent";
+    case stencil::level_neighbours:
+      return "the nodes of its level around it";
   }
   return "";
 }
@@ -78,6 +80,20 @@ unsigned kinds_of(node_set s) {
   return 0;
 }
 
+// The kinds of nodes that have others at a stencil.
+unsigned kinds_with(stencil at) {
+  switch (at) {
+    case stencil::neighbours:
+      return 0b011;
+    case stencil::finer_faces:
+      return 0b010;
+    case stencil::children:
+      return 0b100;
+    default:
+      return 0b111;
+  }
+}
+
 // The kinds of nodes at a stencil of these nodes.
 unsigned kinds_at(stencil at, node_set of) {
   const unsigned own = kinds_of(of);
@@ -91,6 +107,8 @@ unsigned kinds_at(stencil at, node_set of) {
       return (own & 0b100) != 0 ? 0b111 : 0;
     case stencil::parent:
       return 0b100;
+    case stencil::level_neighbours:
+      return 0b111;
   }
   return 0;
 }
@@ -105,17 +123,20 @@ void pass_kernel::launch(launch_range nodes) {
   PLX_ASSERT(false && "a kernel for workers is launched on a device", nodes.level);
 }
 
-void recipe::launch(int deepest_level) const {
-  for (const pass& p : passes_) launch(p, deepest_level);
+void recipe::launch(level_range levels) const {
+  for (const pass& p : passes_)
+    for (const launch_range& nodes : launches(p, levels)) p.kernel->launch(nodes);
 }
 
-void recipe::launch(const pass& p, int deepest_level) const {
+std::vector<launch_range> recipe::launches(const pass& p, level_range levels) const {
   const auto [up, down] = directions_of(p);
-  if (!up && !down) p.kernel->launch({p.where});
+  if (!up && !down) return {{p.where}};
+  std::vector<launch_range> all;
   if (up)
-    for (int level = deepest_level; level >= 0; --level) p.kernel->launch({p.where, level});
-  if (down)
-    for (int level = 0; level <= deepest_level; ++level) p.kernel->launch({p.where, level});
+    for (int level = levels.deepest; level >= levels.coarsest; --level) all.push_back({p.where, level});
+  else
+    for (int level = levels.coarsest; level <= levels.deepest; ++level) all.push_back({p.where, level});
+  return all;
 }
 
 std::vector<access> recipe::read_elsewhere_after(int pass) const {
@@ -147,7 +168,8 @@ std::vector<int> recipe::writers(field_id f) const {
 bool recipe::uses_tree() const {
   return std::any_of(passes_.begin(), passes_.end(), [](const pass& p) {
     return p.where == node_set::refined || p.where == node_set::blocks_and_refined ||
-           std::any_of(p.reads.begin(), p.reads.end(), [](const access& a) { return is_recursive(a.at); });
+           std::any_of(p.reads.begin(), p.reads.end(),
+                       [](const access& a) { return is_recursive(a.at) || a.at == stencil::level_neighbours; });
   });
 }
 
@@ -286,22 +308,27 @@ result<void> recipe::check_overwriting(int writer, field_id earlier, field_id la
 }
 
 // The nodes that read at the stencil `at` are those of the opposite stencil. If the pass, or one before it on its node,
-// reads there what the reader or a later pass on those nodes has written, they have read.
+// reads there what the reader or a later pass on those nodes has written, they have read. Passes on a part of the nodes
+// each may do so together.
 bool recipe::waits_for_readers(int p, int reader, stencil at) const {
   const stencil back = at == stencil::children      ? stencil::parent
                        : at == stencil::parent      ? stencil::children
                        : at == stencil::finer_faces ? stencil::neighbours  // coarser blocks across faces are among them
                                                     : at;
-  const pass& read = passes_[static_cast<std::size_t>(reader)];
-  const pass& overwrites = passes_[static_cast<std::size_t>(p)];
+  const node_set read_on = passes_[static_cast<std::size_t>(reader)].where;
+  const unsigned readers = kinds_of(read_on) & kinds_with(at);
+  const unsigned overwritten = kinds_of(passes_[static_cast<std::size_t>(p)].where) & kinds_at(at, read_on);
+  unsigned waiting = 0;
   for (int q = reader + 1; q <= p; ++q)
     for (const access& a : passes_[static_cast<std::size_t>(q)].reads) {
-      if (a.at != back || !includes(passes_[static_cast<std::size_t>(q)].where, overwrites.where)) continue;
+      if (a.at != back) continue;
       // It waits for the last pass that writes the field on each of those nodes.
+      unsigned written = 0;
       for (const int w : writers(a.field))
-        if (w >= reader && includes(passes_[static_cast<std::size_t>(w)].where, read.where)) return true;
+        if (w >= reader) written |= kinds_of(passes_[static_cast<std::size_t>(w)].where);
+      if ((written & readers) == readers) waiting |= kinds_of(passes_[static_cast<std::size_t>(q)].where);
     }
-  return false;
+  return (waiting & overwritten) == overwritten;
 }
 
 }  // namespace plx::step

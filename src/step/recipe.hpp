@@ -16,7 +16,7 @@
 //    write it; once a pass has read it at other nodes, no later pass writes it.
 //  - A field is read at other nodes only at the stencils at which it is shared.
 //  - A pass may read a field that it writes itself at its children (results go up the tree, from the blocks to the
-//    roots) or at its parent (down), not both.
+//    top) or at its parent (down), not both.
 //  - Fields with the same storage share memory, one after the other: the later one may be written at a node only when
 //  no
 //    other node reads the earlier one any more. check() proves this from the statements.
@@ -27,6 +27,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -53,8 +54,10 @@ enum class stencil : std::uint8_t {
   own,
   neighbours,   ///< the blocks that touch it (block_mesh::touching)
   finer_faces,  ///< finer blocks across its faces
-  children,     ///< the eight nodes under it
-  parent        ///< the node above it
+  children,     ///< the nodes under it: eight, fewer above the root grid (mesh/tree/tree.hpp)
+  parent,       ///< the node above it
+  /// The nodes of its level that touch it, blocks and refined, without itself and not across periodic boundaries.
+  level_neighbours
 };
 
 /// Index of a field in its recipe.
@@ -85,10 +88,16 @@ struct field_info {
 };
 
 /// The nodes of one launch on a device. Passes that read their own results at children or parents are launched once per
-/// level, in the order of the tree; others once, with level -1: all nodes.
+/// level, in the order of the tree; others once for all nodes.
 struct launch_range {
+  static constexpr int all_levels = std::numeric_limits<int>::min();
   node_set where{};  ///< of the pass
-  int level = -1;
+  int level = all_levels;
+};
+
+/// The levels of the nodes of a mesh; negative ones are above the root grid.
+struct level_range {
+  int coarsest = 0, deepest = 0;
 };
 
 /// The code of a pass, for workers or for a device.
@@ -148,11 +157,12 @@ class recipe {
   std::size_t field_count() const { return fields_.size(); }
   /// Passes that write a field, in order.
   std::vector<int> writers(field_id f) const;
-  /// Does a pass run on refined nodes, or read at children or parents?
+  /// Does a pass run on refined nodes, or read at children, parents or level_neighbours?
   bool uses_tree() const;
-  /// Submits all passes, or one, to a device, in order. Levels: 0 .. deepest of the mesh.
-  void launch(int deepest_level) const;
-  void launch(const pass& p, int deepest_level) const;
+  /// Submits all passes to a device, in order. `levels`: of the mesh (node_graph::levels()).
+  void launch(level_range levels) const;
+  /// The launches of one pass, in order.
+  std::vector<launch_range> launches(const pass& p, level_range levels) const;
   /// Values that nodes other than those of a pass read of what is final after it: other localities need them then.
   std::vector<access> read_elsewhere_after(int pass) const;
 

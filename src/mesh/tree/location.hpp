@@ -13,7 +13,8 @@ namespace plx::mesh {
 /// The deepest level a block may have; the root grid is level 0. 21 bits per axis fill one 64-bit Morton key.
 inline constexpr int deepest_level = 21;
 
-/// A block of the octree: block x of the grid that covers the whole domain with root_blocks * 2^level blocks.
+/// A block of the octree: block x of the grid that covers the whole domain with root_blocks * 2^level blocks. Nodes
+/// above the root grid have negative levels (mesh/tree/tree.hpp).
 struct location {
   std::int32_t level = 0;
   std::array<std::int32_t, 3> x{};

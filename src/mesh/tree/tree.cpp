@@ -16,33 +16,89 @@ struct entry {
   location where;
 };
 
+constexpr std::array<node_id, direction_count> nothing_around() {
+  std::array<node_id, direction_count> all{};
+  all.fill(no_slot);
+  return all;
+}
+
 }  // namespace
 
-// Level by level, from the deepest: along the curve the eight children of a node are next to each other.
+int top_level(const domain& d) {
+  const std::int64_t cells = std::int64_t{*std::max_element(d.root_blocks.begin(), d.root_blocks.end())} * d.block_size;
+  int k = 0;
+  while (cells > std::int64_t{4} << k) ++k;
+  return -k;
+}
+
+// Level by level, from the deepest: the curve is a Morton curve over root blocks and inside each of them, so the
+// children of a node are next to each other on it.
 tree::tree(const block_mesh& mesh) : slots_(mesh.slot_count()), parent_(mesh.slot_count(), no_slot) {
   std::vector<std::vector<entry>> blocks(static_cast<std::size_t>(mesh.deepest()) + 1);
   for (const slot_id slot : mesh.blocks())
     blocks[static_cast<std::size_t>(mesh.level(slot))].push_back({mesh.position(slot), slot, mesh.where(slot)});
   std::vector<entry> made;
-  for (std::size_t level = blocks.size(); level-- > 1;) {
-    std::vector<entry> here;
-    std::merge(blocks[level].begin(), blocks[level].end(), made.begin(), made.end(), std::back_inserter(here),
-               [](const entry& a, const entry& b) { return a.position < b.position; });
+  for (int level = mesh.deepest(); level > top_level(mesh.box()); --level) {
+    std::vector<entry> here = std::move(made);
+    if (level >= 0) {
+      const std::vector<entry> refined = std::move(here);
+      const std::vector<entry>& leaves = blocks[static_cast<std::size_t>(level)];
+      here.clear();
+      std::merge(leaves.begin(), leaves.end(), refined.begin(), refined.end(), std::back_inserter(here),
+                 [](const entry& a, const entry& b) { return a.position < b.position; });
+    }
     made.clear();
-    PLX_ASSERT_EQ(here.size() % 8, 0u);
-    for (std::size_t i = 0; i < here.size(); i += 8) {
-      refined_node n{parent_of(here[i].where), here[i].position, {}};
+    for (std::size_t i = 0; i < here.size();) {
+      refined_node n;
+      n.where = parent_of(here[i].where);
+      n.position = here[i].position;
       const node_id id = refined(refined_.size());
-      for (std::size_t c = i; c < i + 8; ++c) {
-        PLX_ASSERT(parent_of(here[c].where) == n.where);
-        n.children[static_cast<std::size_t>(child_index(here[c].where))] = here[c].node;
-        parent_[static_cast<std::size_t>(here[c].node)] = id;
+      for (; i < here.size() && parent_of(here[i].where) == n.where; ++i) {
+        n.children[static_cast<std::size_t>(child_index(here[i].where))] = here[i].node;
+        n.list[static_cast<std::size_t>(n.count++)] = here[i].node;
+        parent_[static_cast<std::size_t>(here[i].node)] = id;
       }
+      PLX_ASSERT(n.count == 8 || level <= 0, level, n.count);
       made.push_back({n.position, id, n.where});
       refined_.push_back(n);
       parent_.push_back(no_slot);
     }
   }
+  PLX_ASSERT_EQ(made.size(), 1u);
+  link_levels();
+}
+
+// From the top down: a neighbour of a node is one of its siblings, or a child of a neighbour of its parent.
+void tree::link_levels() {
+  around_.assign(node_count(), nothing_around());
+  around_.back()[self_direction] = refined(refined_.size() - 1);
+  for (std::size_t i = refined_.size(); i-- > 0;) {
+    const refined_node& parent = refined_[i];
+    const std::array<node_id, direction_count>& beside = around_[slots_ + i];
+    for (int which = 0; which < 8; ++which) {
+      const node_id child = parent.children[static_cast<std::size_t>(which)];
+      if (child == no_slot) continue;
+      for (int d = 0; d < direction_count; ++d) {
+        int over = 0, inside = 0;  // the direction to the parent of the neighbour, and its index there
+        for (int a = 0, stride = 1; a < 3; ++a, stride *= 3) {
+          const int x = (which >> a & 1) + direction_of(d)[static_cast<std::size_t>(a)];
+          over += stride * ((x < 0 ? -1 : x > 1 ? 1 : 0) + 1);
+          inside |= (x & 1) << a;
+        }
+        const node_id above = beside[static_cast<std::size_t>(over)];
+        if (above != no_slot && is_refined(above))
+          around_[static_cast<std::size_t>(child)][static_cast<std::size_t>(d)] =
+              children(above)[static_cast<std::size_t>(inside)];
+      }
+    }
+  }
+  first_neighbour_.reserve(node_count() + 1);
+  for (const auto& all : around_) {
+    first_neighbour_.push_back(static_cast<std::uint32_t>(level_neighbours_.size()));
+    for (std::size_t d = 0; d < all.size(); ++d)
+      if (d != self_direction && all[d] != no_slot) level_neighbours_.push_back(all[d]);
+  }
+  first_neighbour_.push_back(static_cast<std::uint32_t>(level_neighbours_.size()));
 }
 
 }  // namespace plx::mesh

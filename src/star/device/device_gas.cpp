@@ -24,12 +24,14 @@ class device_gas::passes final : public gas_passes {
       : g_(g), has_modules_(!modules.empty()), recipe_(gas_step(scheme, *this, modules)) {
     for (int p = 0; p < static_cast<int>(recipe_.passes().size()); ++p)
       exchanged_.push_back(recipe_.read_elsewhere_after(p));
+    data_.set_tables(g.on_, module_tables());
   }
 
-  void put() const { recipe_.launch(deepest_); }
+  void put() const { recipe_.launch(levels_); }
   bool put_with(part_exchange& with) const {
     for (std::size_t p = 0; p < exchanged_.size(); ++p) {
-      recipe_.launch(recipe_.passes()[p], deepest_);
+      const step::pass& pass = recipe_.passes()[p];
+      for (const step::launch_range& nodes : recipe_.launches(pass, levels_)) pass.kernel->launch(nodes);
       for (const step::access& a : exchanged_[p]) {
         const int stage = recipe_.field(a.field).tag;
         if (!(a.at == step::stencil::neighbours ? with.exchange_ghosts(stage) : with.exchange_fluxes(stage)))
@@ -45,14 +47,28 @@ class device_gas::passes final : public gas_passes {
     return true;
   }
   void adopt(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
-    deepest_ = mesh.deepest();
     if (!has_modules_) return;
+    const step::node_graph graph(mesh, parts, here, recipe_.uses_tree());
+    levels_ = graph.levels();
     for (const step::pass& p : recipe_.passes()) data_.add_set(p.where);
     std::vector<std::int64_t> values(mesh.slot_count(), -1);
     for (std::size_t s = 0; s < values.size(); ++s)
       if (const std::int64_t row = g_.row_of_.empty() ? static_cast<std::int64_t>(s) : g_.row_of_[s]; row >= 0)
         values[s] = row * static_cast<std::int64_t>(g_.stride_);
-    data_.adopt(g_.on_, step::node_graph(mesh, parts, here, recipe_.uses_tree()), values);
+    std::vector<module_data::field_rows> fields;
+    for (step::node_rows& rows : rows_of_fields(graph))
+      fields.push_back({std::move(rows), module_fields()[fields.size()].doubles});
+    data_.adopt(g_.on_, graph, values, std::move(fields));
+  }
+  // The sums of modules over these blocks. Waits.
+  std::vector<exact_sum> sums(std::span<const mesh::slot_id> blocks) const {
+    std::vector<exact_sum> all;
+    for (const int index : sum_fields()) {
+      const std::size_t first = all.size();
+      all.resize(first + static_cast<std::size_t>(module_fields()[static_cast<std::size_t>(index)].doubles));
+      data_.add_sums(g_.on_, index, blocks, std::span(all).subspan(first));
+    }
+    return all;
   }
 
   std::unique_ptr<step::pass_kernel> advance(int stage) override {
@@ -63,11 +79,6 @@ class device_gas::passes final : public gas_passes {
   }
   std::unique_ptr<step::pass_kernel> check_state(int stage) override {
     return step::launcher([this, stage](step::launch_range) { g_.put_check(stage); });
-  }
-  node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<step::stencil> read_at,
-                            const node_field* in_place_of) override {
-    const int index = in_place_of != nullptr ? in_place_of->index : data_.add_field(doubles);
-    return {r.add_field(module_field(r, std::move(name), index, std::move(read_at))), index};
   }
   std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) override {
     return step::launcher([this, stage, code = std::move(code)](step::launch_range range) {
@@ -81,10 +92,9 @@ class device_gas::passes final : public gas_passes {
     pass_view v = data_.view();
     v.n_var = g_.n_var_;
     for (int p = 0; p < 3; ++p) v.places[p] = g_.arenas_[p == 0 ? g_.now_ : p == 1 ? g_.a_ : g_.b_].data();
-    v.start = state_place(0), v.now = state_place(stage), v.next = state_place(stage + 1);
+    set_stage(g_.options_.scheme, stage, v);
     const step_control* control = g_.control_.data();
     v.time = &control->now.time, v.dt = &control->dt;
-    v.time_share = g_.options_.scheme.time_share[stage], v.weight = g_.options_.scheme.weight[stage];
     return v;
   }
 
@@ -93,7 +103,7 @@ class device_gas::passes final : public gas_passes {
   module_data data_;
   step::recipe recipe_;
   std::vector<std::vector<step::access>> exchanged_;  // by pass: what other parts read of its results
-  int deepest_ = 0;
+  step::level_range levels_;
 };
 
 device_gas::device_gas(machine& on, const gas_options& options)
@@ -299,14 +309,16 @@ void device_gas::adopt_passes(const mesh::block_mesh& mesh, const mesh::curve_pa
   passes_->adopt(mesh, parts, here);
 }
 
+std::vector<exact_sum> device_gas::sums(std::span<const mesh::slot_id> blocks) const { return passes_->sums(blocks); }
+
 bool device_gas::is_for_parts() const { return passes_->is_for_parts(); }
 
 void device_gas::put_check(int stage) {
   check_arguments a;
   a.hydro = options_.hydro;
   a.n = n_, a.n_items = n_blocks_, a.stage = stage;
-  a.last = stage + 1 == options_.scheme.stages;
-  a.source = target(stage);
+  a.last = stage + 1 >= options_.scheme.stages;
+  a.source = arenas_[arena_of(std::min(stage + 1, options_.scheme.stages))].data();
   a.reports = reports_.data();
   a.blocks = blocks_.data();
   a.control = control_.data();

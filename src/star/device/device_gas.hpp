@@ -120,6 +120,8 @@ class device_gas {
   std::vector<block_report> make_blocks(const mesh::regrid_plan& plan, const mesh::block_mesh& old);
   /// Integrals of the variables over the domain. Waits.
   std::vector<double> totals();
+  /// The sums of modules (step_module::sums()) over these blocks, after the last step; local ones of a part. Waits.
+  std::vector<exact_sum> sums(std::span<const mesh::slot_id> blocks) const;
 
   /// Are there boundaries of the kind `problem`? Then set_time() comes before each step.
   bool has_outside() const { return !given_faces_.empty(); }

@@ -1,13 +1,16 @@
 // The data of additional physics on a device (star/step/portable_pass.hpp): tables of the nodes, lists of nodes by set
 // and level, and fields.
 //
-// Thread safety, errors: those of the machine. Cost: adopt() uploads 40 bytes per node. Example: device_gas.cpp
+// Thread safety, errors: those of the machine. Cost: adopt() uploads 150 bytes per node, and 4 per node and field.
+// Example: device_gas.cpp
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "mesh/tree/block_mesh.hpp"
+#include "num/exact_sum.hpp"
 #include "star/device/data/device_memory.hpp"
 #include "star/step/gas_step.hpp"
 
@@ -19,13 +22,21 @@ namespace plx::star::device {
 
 class module_data {
  public:
-  /// Adds a field; returns its index.
-  int add_field(int doubles);
   /// Ensures that adopt() makes the list of these nodes.
   void add_set(step::node_set set);
+  /// Copies tables to the device.
+  void set_tables(machine& on, const std::vector<std::vector<double>>& tables);
+  /// The memory of a field on a mesh.
+  struct field_rows {
+    step::node_rows rows;
+    int doubles = 0;
+  };
   /// Takes another mesh, or part of one; the values of fields are lost. Shapes: values: by slot: the block's first
   /// double in each place, or -1.
-  void adopt(machine& on, const step::node_graph& graph, const std::vector<std::int64_t>& values);
+  void adopt(machine& on, const step::node_graph& graph, const std::vector<std::int64_t>& values,
+             std::vector<field_rows> fields);
+  /// Adds the values of these blocks in a field, by double. Waits.
+  void add_sums(machine& on, int field, std::span<const mesh::slot_id> blocks, std::span<exact_sum> sums) const;
 
   /// Tables and fields.
   pass_view view() const { return view_; }
@@ -39,15 +50,21 @@ class module_data {
  private:
   struct set_list {
     step::node_set set{};
-    std::vector<int> begin;  // by level, and one more
+    std::vector<int> begin;  // by level, from the coarsest, and one more
     device_memory<std::int32_t> nodes{};
   };
-  std::vector<int> doubles_;
-  std::vector<device_memory<double>> fields_;
+  struct field_memory {
+    field_rows shape;
+    device_memory<double> values{};
+    device_memory<std::int32_t> rows{};
+  };
+  std::vector<field_memory> fields_;
+  std::vector<device_memory<double>> tables_;
   std::vector<set_list> sets_;
+  int coarsest_ = 0;
   device_memory<std::int64_t> values_;
   device_memory<double> lower_, width_;
-  device_memory<std::int32_t> children_, parent_;
+  device_memory<std::int32_t> children_, parent_, around_;
   pass_view view_;
 };
 

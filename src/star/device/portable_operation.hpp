@@ -1,5 +1,6 @@
 // Makes kernels of the structs that star/step/portable_pass.hpp describes. A file that is compiled for a device too
-// (.cu) gives the device's function; one for the host alone runs on workers and on the backend `cpu`.
+// (.cu) gives the device's function; one for the host alone runs on workers and on the backend `cpu`. Workers call
+// on_worker() if the struct has it.
 //
 // Both give the same bits if they are compiled without contraction to fused multiply-adds.
 //
@@ -73,7 +74,11 @@ std::unique_ptr<portable_code> portable(F f) {
   struct code final : portable_code {
     explicit code(F&& g) : f(std::move(g)) {}
     void run(const pass_view& view, std::int32_t node) const override {
-      for (int thread = 0; thread < F::threads; ++thread) f(view, node, thread);
+      if constexpr (requires { f.on_worker(view, node); }) {
+        f.on_worker(view, node);
+      } else {
+        for (int thread = 0; thread < F::threads; ++thread) f(view, node, thread);
+      }
     }
     void launch(machine& on, const pass_view& view, const std::int32_t* nodes, int count,
                 const step_control* control) const override {

@@ -3,18 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "mesh/files/checkpoint.hpp"
+#include "num/exact_sum.hpp"
 #include "rt/runtime.hpp"
 #include "star/device/device_gas.hpp"
+#include "star/driver/agreement.hpp"
 #include "star/refine/refinement.hpp"
 #include "star/refine/regrid.hpp"
 #include "star/runners/device_course.hpp"
 #include "star/runners/distributed_device.hpp"
 #include "star/state/totals.hpp"
+#include "star/step/gas_step.hpp"
 
 namespace plx::star {
 
@@ -106,6 +110,7 @@ result<void> simulation::step() {
   if (!dt) return dt.error();
   time_ = *dt >= in_.run.t_end - time_ ? in_.run.t_end : time_ + *dt;
   dt_ = *dt;
+  take_sums(distributed_ != nullptr ? distributed_->sums() : stepper_.sums());
   stepped();
   return {};
 }
@@ -162,7 +167,31 @@ std::uint32_t simulation::wishes() const {
   return distributed_ != nullptr ? distributed_->wishes() : stepper_.wishes();
 }
 
+// Called before stepped() counts the step: a regrid, which may follow, ends the life of the fields of modules.
+void simulation::take_sums(const std::vector<exact_sum>& local) {
+  sums_ = local;
+  sums_step_ = steps_ + 1;
+}
+
+std::vector<double> simulation::sums_of_modules() const {
+  const std::size_t count = sum_names(setup_.modules).size();
+  if (count == 0) return {};
+  if (sums_step_ != steps_) return std::vector<double>(count, std::numeric_limits<double>::quiet_NaN());
+  std::vector<exact_sum> sums = sums_;
+  as_task(rt_, info_of("star.totals"), [&] { sum_over_localities(gas_.net, sums); });
+  std::vector<double> values;
+  for (const exact_sum& s : sums) values.push_back(s.value());
+  return values;
+}
+
 std::vector<double> simulation::totals() const {
+  std::vector<double> all = totals_of_gas();
+  const std::vector<double> sums = sums_of_modules();
+  all.insert(all.end(), sums.begin(), sums.end());
+  return all;
+}
+
+std::vector<double> simulation::totals_of_gas() const {
   if (!totals_.empty()) return totals_;
   if (device_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return device_->totals(); });
   if (distributed_ != nullptr)
@@ -174,13 +203,14 @@ std::string simulation::describe(const bad_cell& bad, double dt) const {
   const int n = gas_.mesh.block_size();
   const int i = bad.cell % n, j = bad.cell / n % n, k = bad.cell / (n * n);
   const mesh::location& where = gas_.mesh.where(bad.slot);
+  const std::string stage =
+      bad.stage == setup_.scheme.stages ? "after the last stage" : fmt::format("stage {}", bad.stage + 1);
   return fmt::format(
-      "step {}, stage {}: a density or pressure that the floors cannot repair, in block level {} ({}, {}, {}), cell "
+      "step {}, {}: a density or pressure that the floors cannot repair, in block level {} ({}, {}, {}), cell "
       "({}, {}, {}) at x = {:.9g}, y = {:.9g}, z = {:.9g}, time {:.9g}, dt {:.4g}; before the step: density {:.6g}, "
       "energy {:.6g}",
-      steps_ + 1, bad.stage + 1, where.level, where.x[0], where.x[1], where.x[2], i, j, k,
-      gas_.mesh.centre(bad.slot, 0, i), gas_.mesh.centre(bad.slot, 1, j), gas_.mesh.centre(bad.slot, 2, k), time_, dt,
-      bad.density, bad.energy);
+      steps_ + 1, stage, where.level, where.x[0], where.x[1], where.x[2], i, j, k, gas_.mesh.centre(bad.slot, 0, i),
+      gas_.mesh.centre(bad.slot, 1, j), gas_.mesh.centre(bad.slot, 2, k), time_, dt, bad.density, bad.energy);
 }
 
 simulation::~simulation() = default;
@@ -218,6 +248,7 @@ int simulation::steps_to_look() const {
   if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
   if (in_.run.max_steps > 0) count = std::min(count, in_.run.max_steps - steps_);
   const output_options& o = in_.output;
+  if (!sum_names(setup_.modules).empty()) count = std::min(count, o.history_interval - steps_ % o.history_interval);
   if (!o.analysis.empty()) count = std::min(count, o.analysis_interval - steps_ % o.analysis_interval);
   return static_cast<int>(count);
 }
@@ -243,6 +274,7 @@ result<void> simulation::advance_device() {
   stepper_.floors() = {r.course.density_floors, r.course.pressure_floors, r.course.input_floors};
   if (!r.left.empty()) stepper_.left().add_step(r.left);
   totals_ = std::move(r.totals);
+  if (!device_->ahead()) take_sums(device_->sums());
   stepped();
   return {};
 }
@@ -269,11 +301,14 @@ std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() c
   });
   const floor_counts& f = stepper_.floors();
   const auto left = stepper_.left().state();
-  return {{"time", {time_, dt_}},
-          {"steps", {static_cast<double>(steps_), static_cast<double>(cell_updates_)}},
-          {"floors", {static_cast<double>(f.density), static_cast<double>(f.pressure), static_cast<double>(f.input)}},
-          {"left", {left.begin(), left.end()}},
-          {"signal_rate", rates}};
+  std::vector<std::pair<std::string, std::vector<double>>> all{
+      {"time", {time_, dt_}},
+      {"steps", {static_cast<double>(steps_), static_cast<double>(cell_updates_)}},
+      {"floors", {static_cast<double>(f.density), static_cast<double>(f.pressure), static_cast<double>(f.input)}},
+      {"left", {left.begin(), left.end()}},
+      {"signal_rate", rates}};
+  if (std::vector<double> sums = sums_of_modules(); !sums.empty()) all.emplace_back("module_sums", std::move(sums));
+  return all;
 }
 
 namespace {
@@ -322,6 +357,12 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   for (std::size_t p = 0; p < blocks.size(); ++p) gas_.signal_rate[blocks[p]] = rates->at(p);
   signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
   checked_at_ = steps_;
+  const std::vector<double>* sums = c.state.find("module_sums");
+  if (sums != nullptr && sums->size() == sum_names(setup_.modules).size()) {
+    sums_.assign(sums->size(), {});
+    for (std::size_t i = 0; i < sums_.size() && is_root(gas_.net); ++i) sums_[i].add(sums->at(i));
+    sums_step_ = steps_;
+  }
   return {};
 }
 

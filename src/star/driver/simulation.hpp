@@ -97,7 +97,9 @@ class simulation {
     return stepper_.left().total(variable);
   }  ///< cumulative outflow through all
      ///< boundaries
-  /// Totals of the conserved variables over the whole domain. All. Errors: locality_lost, thrown.
+  /// Totals of the conserved variables over the whole domain, followed by the sums of modules (step_module::sums())
+  /// after the last step: NaN before the first step, and on a device between the steps that it makes together. All.
+  /// Errors: locality_lost, thrown.
   std::vector<double> totals() const;
   /// The worker that last advanced a local block; 0 on a device.
   unsigned worker_of(mesh::slot_id slot) const { return device_ != nullptr ? 0 : stepper_.worker_of(slot); }
@@ -116,6 +118,9 @@ class simulation {
   result<void> advance_device();
   void adapt_on_device();
   void stepped();
+  void take_sums(const std::vector<exact_sum>& local);
+  std::vector<double> totals_of_gas() const;
+  std::vector<double> sums_of_modules() const;
   int steps_to_look() const;
   void agree(const floor_counts& own_floors);
   std::string describe(const bad_cell& bad, double dt) const;
@@ -130,8 +135,10 @@ class simulation {
   std::unique_ptr<device_course> device_;
   std::unique_ptr<distributed_device> distributed_;  // with several localities
   std::vector<double> totals_;                       // of the last step, if the device has returned them
-  std::int64_t checked_at_ = 0;                      // step of the last regrid check
-  double signal_rate_ = 0.0;                         // of the whole gas
+  std::vector<exact_sum> sums_;                      // of modules over local blocks, after the step sums_step_
+  std::int64_t sums_step_ = -1;
+  std::int64_t checked_at_ = 0;  // step of the last regrid check
+  double signal_rate_ = 0.0;     // of the whole gas
   double time_ = 0.0, dt_ = 0.0;
   std::int64_t steps_ = 0, cell_updates_ = 0;
 };

@@ -15,6 +15,7 @@
 #include "session/diagnose_log.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/output/run_files.hpp"
+#include "star/step/gas_step.hpp"
 #include "trace/profile.hpp"
 #include "trace/trace_export.hpp"
 
@@ -29,10 +30,11 @@ std::vector<std::string> total_names(int n_species) {
   return names;
 }
 
-std::string header_of_history(const std::vector<std::string>& names) {
+std::string header_of_history(const std::vector<std::string>& names, const std::vector<std::string>& sums) {
   std::string line = "step,time,dt,blocks,cells,max_level,wall_s,cell_updates_per_s";
   for (const std::string& n : names)
     if (!n.empty()) line += "," + n;
+  for (const std::string& n : sums) line += "," + n;
   line += ",floors_density,floors_pressure,floors_input";
   for (const std::string& n : names)
     if (!n.empty()) line += ",out_" + n;
@@ -53,6 +55,7 @@ result<void> run_files::append_history() {
                                  g.mesh.block_count(), g.cell_count(), g.mesh.deepest(), now, rate);
   for (std::size_t v = 0; v < names.size(); ++v)
     if (!names[v].empty()) line += fmt::format(",{}", totals[v]);
+  for (std::size_t v = names.size(); v < totals.size(); ++v) line += fmt::format(",{}", totals[v]);
   const floor_counts& f = sim_.floors();
   line += fmt::format(",{},{},{}", f.density, f.pressure, f.input);
   for (std::size_t v = 0; v < names.size(); ++v)
@@ -60,7 +63,10 @@ result<void> run_files::append_history() {
   history_step_ = sim_.steps();
   row_s_ = now;
   rows_updates_ = sim_.cell_updates();
-  return at_root([&] { return append_file(folder_.file("history.csv"), header_of_history(names), line + "\n"); });
+  return at_root([&] {
+    return append_file(folder_.file("history.csv"), header_of_history(names, sum_names(sim_.settings().modules)),
+                       line + "\n");
+  });
 }
 
 result<void> run_files::append_analyses() {

@@ -65,6 +65,7 @@ void device_course::advance(const device::step_control& c, int count) {
   next_ = 0;
   if (ahead()) {
     signal_rate_ = end.now.signal_rate;
+    sums_ = values_->sums(gas_.mesh.blocks());
     return;
   }
   PLX_ASSERT_EQ(end.stopped, static_cast<std::int32_t>(device::bad_state));

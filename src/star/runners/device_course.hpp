@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "num/exact_sum.hpp"
 #include "star/driver/options.hpp"
 #include "star/refine/regrid.hpp"
 #include "star/runners/step_account.hpp"
@@ -65,6 +66,8 @@ class device_course {
   regrid_result regrid(const std::vector<mesh::flag>& flags, block_costs& costs);
 
   std::vector<double> totals();
+  /// The sums of modules (step_module::sums()) after the last step that advance() has made.
+  const std::vector<exact_sum>& sums() const { return sums_; }
   /// Copies the values and the signal rates to the host, if they are not there.
   void fetch();
 
@@ -81,6 +84,7 @@ class device_course {
   std::vector<device::step_result> results_;
   std::size_t next_ = 0;  // index of the first result that has not been returned
   std::optional<bad_cell> bad_;
+  std::vector<exact_sum> sums_;
   double signal_rate_ = 0.0;
   bool values_here_ = true, rates_here_ = true;
 };

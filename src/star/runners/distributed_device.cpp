@@ -142,6 +142,7 @@ bool distributed_device::run_step(double dt, double time) {
 
 // Combines the reports of the blocks, along the curve, as finish_body.hpp and stepper::first_bad() do.
 void distributed_device::collect(step_account& mine, std::vector<double>& rates) {
+  sums_ = on_->values.sums(gas_.own());
   if (!on_->values.has_blocks()) return;
   std::uint64_t first = device::block_report::no_bad, key = first;
   floor_counts floors;

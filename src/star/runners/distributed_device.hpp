@@ -55,6 +55,8 @@ class distributed_device {
   const floor_counts& floors() const { return floors_; }           ///< of the last step
   std::span<const exact_sum> outflow() const { return outflow_; }  ///< in the last step, by face and variable
   std::vector<double> totals();                                    ///< of the whole gas. All.
+  /// The sums of modules (step_module::sums()) over local blocks, after the last step.
+  const std::vector<exact_sum>& sums() const { return sums_; }
   /// The refinement flags of all blocks, by slot. All.
   std::vector<mesh::flag> refinement_flags();
   /// Copies the values to the host, if they are not there. All.
@@ -81,7 +83,7 @@ class distributed_device {
   const setup& setup_;
   gas& gas_;
   std::unique_ptr<parts> on_;
-  std::vector<exact_sum> outflow_;
+  std::vector<exact_sum> outflow_, sums_;
   floor_counts floors_;
   double signal_rate_ = 0.0;
   std::int64_t steps_ = 0;

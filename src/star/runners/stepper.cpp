@@ -69,11 +69,11 @@ void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux
 // Empty without additional physics.
 class host_pass_data {
  public:
-  /// Adds a field; returns its index.
-  int add_field(int doubles);
-  step::node_values& field(int index) { return *fields_[static_cast<std::size_t>(index)]; }
-  /// Takes another mesh.
-  void adopt(const step::node_graph& nodes);
+  /// The values of a field; the first call adds it.
+  step::node_values& field(int index, int doubles);
+  /// Takes another mesh. `rows`: of each field.
+  void adopt(const step::node_graph& nodes, std::vector<step::node_rows> rows,
+             const std::vector<std::vector<double>>& tables);
   /// Takes the places of the state: the start of the step, and the two of the stages. Call it before each step.
   void set_places(mesh::arena& start, mesh::arena& a, mesh::arena& b);
   /// Nodes, places and fields.
@@ -86,21 +86,28 @@ class host_pass_data {
   pass_view view_;
 };
 
-int host_pass_data::add_field(int doubles) {
-  fields_.push_back(std::make_unique<step::node_values>(static_cast<std::size_t>(doubles)));
-  return static_cast<int>(fields_.size() - 1);
+step::node_values& host_pass_data::field(int index, int doubles) {
+  if (static_cast<std::size_t>(index) == fields_.size())
+    fields_.push_back(std::make_unique<step::node_values>(static_cast<std::size_t>(doubles)));
+  return *fields_[static_cast<std::size_t>(index)];
 }
 
-void host_pass_data::adopt(const step::node_graph& nodes) {
+void host_pass_data::adopt(const step::node_graph& nodes, std::vector<step::node_rows> rows,
+                           const std::vector<std::vector<double>>& tables) {
   arrays_.emplace(nodes);
-  for (auto& f : fields_) f->resize(nodes.node_count());
+  for (std::size_t f = 0; f < fields_.size(); ++f) {
+    step::node_values& field = *fields_[f];
+    field.resize(std::move(rows[f]));
+    view_.fields[f] = {field.data(), field.rows().of.data(), static_cast<std::int32_t>(field.per_node())};
+  }
+  for (std::size_t t = 0; t < tables.size(); ++t) view_.tables[t] = tables[t].data();
   view_.n = nodes.mesh().block_size();
   view_.nodes.lower = arrays_->lower.data();
   view_.nodes.width = arrays_->width.data();
   view_.nodes.children = arrays_->children.data();
   view_.nodes.parent = arrays_->parent.data();
+  view_.nodes.around = arrays_->around.data();
   view_.nodes.first_refined = arrays_->first_refined;
-  for (std::size_t f = 0; f < fields_.size(); ++f) view_.fields[f] = fields_[f]->at(0);
 }
 
 void host_pass_data::set_places(mesh::arena& start, mesh::arena& a, mesh::arena& b) {
@@ -127,7 +134,18 @@ class stepper::passes final : public gas_passes {
 
   const step::recipe& all() const { return recipe_; }
   void adopt(const step::node_graph& nodes) {
-    if (has_modules_) data_.adopt(nodes);
+    if (has_modules_) data_.adopt(nodes, rows_of_fields(nodes), module_tables());
+  }
+  // The sums of modules over these blocks.
+  std::vector<exact_sum> sums(std::span<const slot_id> blocks) const {
+    std::vector<exact_sum> all;
+    for (const int index : sum_fields()) {
+      const std::size_t first = all.size();
+      all.resize(first + static_cast<std::size_t>(data_.view().fields[index].doubles));
+      for (const slot_id b : blocks)
+        for (std::size_t i = first; i < all.size(); ++i) all[i].add(data_.view().field(index, b)[i - first]);
+    }
+    return all;
   }
   void begin() {
     if (has_modules_) data_.set_places(s_.gas_.now, s_.gas_.stage_a, s_.gas_.stage_b);
@@ -148,25 +166,22 @@ class stepper::passes final : public gas_passes {
   std::vector<step::transfer> flux_transfers(int) override {
     return {{stencil::finer_faces, keep(std::make_unique<flux_border>(s_.gas_, s_.fluxes_))}};
   }
-  node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<stencil> read_at,
-                            const node_field* in_place_of) override {
-    const int index = in_place_of != nullptr ? in_place_of->index : data_.add_field(doubles);
-    step::field_info info = module_field(r, std::move(name), index, read_at);
-    for (const stencil at : read_at)
-      info.transfers.push_back({at, keep(std::make_unique<step::node_border>(data_.field(index), at))});
-    return {r.add_field(std::move(info)), index};
-  }
   std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) override {
     return step::kernel([this, stage, code = std::move(code)](step::node_id node) { code->run(view(stage), node); });
   }
 
  private:
+  std::vector<step::transfer> field_transfers(int index, const std::vector<stencil>& read_at) override {
+    step::node_values& values = data_.field(index, module_fields()[static_cast<std::size_t>(index)].doubles);
+    std::vector<step::transfer> all;
+    for (const stencil at : read_at) all.push_back({at, keep(std::make_unique<step::node_border>(values, at))});
+    return all;
+  }
   step::border* keep(std::unique_ptr<step::border> b) { return borders_.emplace_back(std::move(b)).get(); }
   pass_view view(int stage) const {
     pass_view v = data_.view();
-    v.start = state_place(0), v.now = state_place(stage), v.next = state_place(stage + 1);
+    set_stage(s_.scheme_, stage, v);
     v.time = &s_.time_, v.dt = &s_.dt_;
-    v.time_share = s_.scheme_.time_share[stage], v.weight = s_.scheme_.weight[stage];
     return v;
   }
 
@@ -246,7 +261,8 @@ void stepper::correct_block(slot_id slot, int stage) {
 void stepper::check_block(slot_id slot, int stage) {
   const int n = gas_.mesh.block_size();
   stage_output out;
-  check_cells(hydro_, state(stage + 1).block(slot), n, gas_.mesh.cell_width(slot), {{0, 0, 0}, {n, n, n}}, out);
+  check_cells(hydro_, state(std::min(stage + 1, scheme_.stages)).block(slot), n, gas_.mesh.cell_width(slot),
+              {{0, 0, 0}, {n, n, n}}, out);
   note(slot, stage, out);
 }
 
@@ -294,6 +310,7 @@ std::optional<bad_cell> stepper::agree() {
 
 void stepper::commit() {
   for (const slot_id slot : gas_.own()) gas_.signal_rate[slot] = reports_[slot].signal_rate;
+  sums_ = passes_->sums(gas_.own());
   std::swap(gas_.now, state(scheme_.stages));
 }
 

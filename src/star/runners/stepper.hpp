@@ -15,6 +15,7 @@
 
 #include "mesh/field/flux_register.hpp"
 #include "mesh/field/side_totals.hpp"
+#include "num/exact_sum.hpp"
 #include "star/runners/step_account.hpp"
 #include "star/state/gas.hpp"
 
@@ -49,6 +50,8 @@ class stepper {
   floor_counts& floors() { return floors_; }
   const mesh::side_totals& left() const { return left_; }  ///< outflow through the boundaries of the whole domain
   mesh::side_totals& left() { return left_; }
+  /// The sums of modules (step_module::sums()) over local blocks, after the last step that succeeded.
+  const std::vector<exact_sum>& sums() const { return sums_; }
   /// Worker that last advanced a block. Requires: a live slot.
   unsigned worker_of(mesh::slot_id slot) const;
   worker_scratch& scratch() { return scratch_; }
@@ -79,6 +82,7 @@ class stepper {
   mesh::flux_register fluxes_;
   mesh::side_totals left_;
   floor_counts floors_;
+  std::vector<exact_sum> sums_;
   std::unique_ptr<passes> passes_;
   std::unique_ptr<step::task_runner> runner_;
   std::vector<block_report> reports_;  // by slot

@@ -15,18 +15,19 @@
 
 namespace plx::star {
 
+/// A field of additional physics.
+struct node_field {
+  step::field_id field{};
+  int index = 0;  ///< of pass_view::field()
+};
+
 /// The fields of one stage.
 struct stage_fields {
   int stage = 0;
   step::field_id start{};  ///< the state at the start of the step
   step::field_id now{};    ///< the state that this stage reads
   step::field_id next{};   ///< the state that it computes
-};
-
-/// A field of additional physics.
-struct node_field {
-  step::field_id field{};
-  int index = 0;  ///< in pass_view::fields
+  node_field sums{};       ///< of the module that is called: step_module::sums()
 };
 
 /// The kernels of the gas on one kind of processor, and how its fields reach other localities.
@@ -37,23 +38,54 @@ class gas_passes {
   virtual std::unique_ptr<step::pass_kernel> advance(int stage) = 0;
   /// Replaces the fluxes of blocks by those of finer neighbours.
   virtual std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) = 0;
-  /// Applies the floors to the new state, and evaluates its signal rate, after modules have changed it.
+  /// Applies the floors to the new state, and evaluates its signal rate, after modules have changed it in a stage or,
+  /// if `stage` is the number of stages, at the end of the step.
   virtual std::unique_ptr<step::pass_kernel> check_state(int stage) = 0;
   /// The state that stage - 1 has computed, or with 0 that at the start of the step.
   virtual std::vector<step::transfer> state_transfers(int /*stage*/) { return {}; }
   virtual std::vector<step::transfer> flux_transfers(int /*stage*/) { return {}; }
 
-  /// Adds a field with that many doubles per node, for blocks and refined nodes, which passes read at these stencils.
-  /// `in_place_of`: an earlier version, whose memory it takes over (step/recipe.hpp, rules).
-  virtual node_field add_node_field(step::recipe& r, std::string name, int doubles, std::vector<step::stencil> read_at,
-                                    const node_field* in_place_of = nullptr) = 0;
-  /// The kernel of a portable pass in a stage.
+  /// Adds a field with that many doubles per node, which passes read at these stencils. It has memory on `nodes` only:
+  /// blocks, refined, or blocks_and_refined. `in_place_of`: an earlier version with the same nodes and doubles, whose
+  /// memory it takes over (step/recipe.hpp, rules). Errors: the recipe is refused.
+  node_field add_node_field(step::recipe& r, std::string name, int doubles, step::node_set nodes,
+                            std::vector<step::stencil> read_at, const node_field* in_place_of = nullptr);
+  /// Adds constants that all passes may read, pass_view::table(); returns their index. Values that are there already,
+  /// bit by bit, are not added again, so a module may call it in each stage. Errors: the recipe is refused if there are
+  /// more than pass_view::most_tables.
+  int add_table(step::recipe& r, std::vector<double> values);
+  /// Adds the field of step_module::sums(); gas_step() calls it.
+  node_field add_sums(step::recipe& r, const std::vector<std::string>& names);
+  /// The kernel of a portable pass in a stage, or with stage_fields::stage of after_step() at the end of the step.
   virtual std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) = 0;
+
+ protected:
+  /// A field, all of its versions.
+  struct module_field {
+    int doubles = 0;
+    step::node_set nodes{};
+    std::vector<step::stencil> read_at{};
+  };
+  const std::vector<module_field>& module_fields() const { return fields_; }
+  const std::vector<std::vector<double>>& module_tables() const { return tables_; }
+  /// The memory of each field on a mesh.
+  std::vector<step::node_rows> rows_of_fields(const step::node_graph& nodes) const;
+  /// The fields of step_module::sums(), in order.
+  const std::vector<int>& sum_fields() const { return sum_fields_; }
+  /// How a version of the field `index` reaches other localities.
+  virtual std::vector<step::transfer> field_transfers(int /*index*/, const std::vector<step::stencil>& /*read_at*/) {
+    return {};
+  }
+
+ private:
+  std::vector<module_field> fields_;
+  std::vector<std::vector<double>> tables_;
+  std::vector<int> sum_fields_;
 };
 
 /// Physics besides the flow of the gas: it adds passes to each stage, some twenty at most (recipe::most_passes), and up
 /// to pass_view::most_fields fields for all modules together. Modules are shared by several recipes. Their passes read
-/// states at their own node only.
+/// states at their own node only; their own fields at any stencil (of neighbours: those of blocks).
 class step_module {
  public:
   virtual ~step_module() = default;
@@ -64,6 +96,16 @@ class step_module {
   /// Adds passes that change the new state. They read and write it at their own node only.
   virtual void after_stage(step::recipe& /*r*/, const stage_fields& /*f*/, std::vector<node_field>& /*own*/,
                            gas_passes& /*on*/) const {}
+  /// Adds passes after the last stage. f.stage is the number of stages, f.now and f.next are both the final state,
+  /// which passes read and may write at their own node only. For them pass_view::stage_time() is the time at the end of
+  /// the step, and stage_dt() its whole length. If they write the state, floors and the signal rate are evaluated
+  /// again, as after after_stage().
+  virtual void after_step(step::recipe& /*r*/, const stage_fields& /*f*/, std::vector<node_field>& /*own*/,
+                          gas_passes& /*on*/) const {}
+  /// Names of sums over all blocks, columns of history.csv: lower-case letters, digits and _. A pass on blocks, of any
+  /// stage or of after_step(), writes the contributions of its block to stage_fields::sums, [names]; those that are
+  /// there at the end of a step are summed exactly.
+  virtual std::vector<std::string> sums() const { return {}; }
 };
 
 /// A step in the given scheme. The tag of a state or of fluxes is the stage that computes them. States have three
@@ -74,11 +116,14 @@ step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<const
 /// The place in memory of the state that stage - 1 has computed: 0, 1 or 2.
 constexpr int state_place(int stage) { return stage == 0 ? 0 : 1 + (stage - 1) % 2; }
 
-/// The properties of a field of additional physics, for implementations of gas_passes::add_node_field(). Refuses the
-/// recipe if the index is out of range.
-step::field_info module_field(step::recipe& r, std::string name, int index, std::vector<step::stencil> read_at);
+/// Sets the places and times of the view for passes of a stage, or with stage == scheme.stages for those after the
+/// last.
+void set_stage(const integrator& scheme, int stage, pass_view& view);
 
-/// Checks the recipe of a step with these modules. Errors: one line that names the pass and the field.
+/// The names of the sums of all modules.
+std::vector<std::string> sum_names(std::span<const step_module* const> modules);
+
+/// Checks the recipe of a step with these modules. Errors: one line that names the pass and the field, or the sum.
 result<void> check_modules(const integrator& scheme, std::span<const step_module* const> modules);
 
 }  // namespace plx::star

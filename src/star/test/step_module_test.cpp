@@ -58,30 +58,31 @@ struct moments {
             sum += volume * u[c] * (thread == 0 ? 1.0 : v.centre(node, thread - 1, cell[thread - 1]));
           }
     } else {
-      for (int c = 0; c < 8; ++c) sum += v.fields[field][4 * v.child(node, c) + thread];
+      for (int c = 0; c < 8; ++c)
+        if (v.child(node, c) >= 0) sum += v.field(field, v.child(node, c))[thread];
     }
-    v.fields[field][4 * node + thread] = sum;
+    v.field(field, node)[thread] = sum;
   }
 };
 
-/// The moments of the root above each node.
-struct root_moments {
-  static constexpr const char* name = "test.root_moments";
+/// The moments of the top above each node.
+struct top_moments {
+  static constexpr const char* name = "test.top_moments";
   static constexpr int threads = 4;
   int from, to;
   PLX_DEVICE void operator()(const pass_view& v, std::int32_t node, int thread) const {
     const std::int32_t above = v.parent(node);
-    v.fields[to][4 * node + thread] = above < 0 ? v.fields[from][4 * node + thread] : v.fields[to][4 * above + thread];
+    v.field(to, node)[thread] = above < 0 ? v.field(from, node)[thread] : v.field(to, above)[thread];
   }
 };
 
-/// A force towards the centre of mass of the root.
+/// A force towards the centre of mass of the domain.
 struct attraction {
   static constexpr const char* name = "test.attraction";
   static constexpr int threads = 64;
   int field;
   PLX_DEVICE void operator()(const pass_view& v, std::int32_t node, int thread) const {
-    const double* m = v.fields[field] + 4 * node;
+    const double* m = v.field(field, node);
     const double* u = v.block(v.now, node);
     double* next = v.block(v.next, node);
     const int cells = v.cells();
@@ -101,19 +102,19 @@ class toy_gravity final : public step_module {
   void before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                     gas_passes& on) const override {
     const std::vector<node_field> before = own;
-    own = {on.add_node_field(r, "moments", 4, {step::stencil::children}, before.empty() ? nullptr : &before[0]),
-           on.add_node_field(r, "root moments", 4, {step::stencil::parent}, before.empty() ? nullptr : &before[1])};
     const step::node_set all = step::node_set::blocks_and_refined;
+    own = {on.add_node_field(r, "moments", 4, all, {step::stencil::children}, before.empty() ? nullptr : &before[0]),
+           on.add_node_field(r, "top moments", 4, all, {step::stencil::parent}, before.empty() ? nullptr : &before[1])};
     r.add({.name = moments::name,
            .where = all,
            .reads = {{f.now}, {own[0].field, step::stencil::children}},
            .writes = {own[0].field},
            .kernel = on.portable(device::portable(moments{own[0].index}), f.stage)});
-    r.add({.name = root_moments::name,
+    r.add({.name = top_moments::name,
            .where = all,
            .reads = {{own[0].field}, {own[1].field, step::stencil::parent}},
            .writes = {own[1].field},
-           .kernel = on.portable(device::portable(root_moments{own[0].index, own[1].index}), f.stage)});
+           .kernel = on.portable(device::portable(top_moments{own[0].index, own[1].index}), f.stage)});
   }
   void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                    gas_passes& on) const override {
@@ -191,7 +192,7 @@ TEST(StepModule, APassOverTheTreeIsTheSameOnWorkersLocalitiesAndADevice) {
   expect_same(run_with(1, 2, {&gravity, &fall}, {"run.device=emulated"}), one);
 }
 
-// The centre of mass at the root, as the pass computes it, attracts: a blast beside the centre moves there.
+// The centre of mass at the top, as the pass computes it, attracts: a blast beside the centre moves there.
 TEST(StepModule, ThePassOverTheTreeActs) {
   const toy_gravity gravity;
   const outcome with = run_with(1, 2, {&gravity}, {}), without = run_with(1, 2, {}, {});
@@ -223,7 +224,7 @@ class misplaced final : public step_module {
 class many_fields final : public step_module {
  public:
   void before_stage(step::recipe& r, const stage_fields&, std::vector<node_field>&, gas_passes& on) const override {
-    for (int i = 0; i < 3; ++i) on.add_node_field(r, "f", 1, {});
+    for (int i = 0; i < 6; ++i) on.add_node_field(r, "f", 1, step::node_set::blocks, {});
   }
 };
 
@@ -235,9 +236,10 @@ TEST(StepModule, MistakesAreErrorsOfOneLine) {
       "pass test.misplaced runs on refined nodes and reads the field u0 at its own node, but it has memory on blocks "
       "only");
   const many_fields many;
-  const step_module* const nine[] = {&many};
-  EXPECT_NE(check_modules(ssp_rk3, nine).error().message.find("expected at most 8 fields"), std::string::npos);
-  EXPECT_TRUE(check_modules(ssp_rk2, nine));
+  const step_module* const six_per_stage[] = {&many};
+  EXPECT_NE(check_modules(ssp_rk3, six_per_stage).error().message.find("expected at most 16 fields"),
+            std::string::npos);
+  EXPECT_TRUE(check_modules(ssp_rk2, six_per_stage));
   const step_module* const none[] = {nullptr};
   EXPECT_NE(check_modules(ssp_rk3, none).error().message.find("null pointer"), std::string::npos);
   const toy_gravity gravity;
