@@ -39,20 +39,25 @@ void node_values::resize(node_rows rows) {
   values_.resize(static_cast<std::size_t>(rows_.count) * per_node_);
 }
 
-void node_border::adopt(const node_graph& graph, const border_use& use) {
+border_nodes nodes_between(const node_graph& graph, stencil at, const border_use& use, std::size_t doubles_per_node) {
   nodes_by_level out, in;
   for (const mesh::node_id node : graph.local()) {
     if (use.reads(node))
-      for (const mesh::node_id from : graph.read_by(at_, node))
+      for (const mesh::node_id from : graph.read_by(at, node))
         if (const int peer = graph.owner(from); peer != graph.here() && use.is_written(from))
           in[{peer, graph.level(from)}].push_back(from);
     if (use.is_written(node))
-      for (const mesh::node_id to : graph.readers_of(at_, node))
+      for (const mesh::node_id to : graph.readers_of(at, node))
         if (const int peer = graph.owner(to); peer != graph.here() && use.reads(to))
           out[{peer, graph.level(node)}].push_back(node);
   }
-  sends_ = groups_of(graph, out, values_.per_node());
-  receives_ = groups_of(graph, in, values_.per_node());
+  return {groups_of(graph, out, doubles_per_node), groups_of(graph, in, doubles_per_node)};
+}
+
+void node_border::adopt(const node_graph& graph, const border_use& use) {
+  border_nodes nodes = nodes_between(graph, at_, use, values_.per_node());
+  sends_ = std::move(nodes.sends);
+  receives_ = std::move(nodes.receives);
 }
 
 void node_border::pack(std::size_t group, std::size_t index, double* message) const {

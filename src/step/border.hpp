@@ -80,6 +80,13 @@ class node_values {
 
 enum class stencil : unsigned char;
 
+/// Nodes whose values travel between localities, by peer and level. Both sides of a message have the same order.
+struct border_nodes {
+  std::vector<border_group> sends, receives;
+};
+/// Those that other localities read here at a stencil, and those that this one reads there.
+border_nodes nodes_between(const node_graph& graph, stencil at, const border_use& use, std::size_t doubles_per_node);
+
 /// Transfers all values of a node to the localities that read it at a stencil. Nodes of different levels travel in
 /// different messages: a node of one level may depend on nodes of another.
 class node_border final : public border {

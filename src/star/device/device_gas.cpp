@@ -10,101 +10,10 @@
 #include "mesh/between/tile.hpp"
 #include "num/exact_sum.hpp"
 #include "star/device/data/mesh_tables.hpp"
-#include "star/device/module_data.hpp"
+#include "star/device/device_passes.hpp"
 #include "star/device/operations.hpp"
-#include "star/step/gas_step.hpp"
-#include "step/node_graph.hpp"
 
 namespace plx::star::device {
-
-// The passes of a step on the device.
-class device_gas::passes final : public gas_passes {
- public:
-  passes(device_gas& g, const integrator& scheme, const std::vector<const step_module*>& modules)
-      : g_(g), has_modules_(!modules.empty()), recipe_(gas_step(scheme, *this, modules)) {
-    for (int p = 0; p < static_cast<int>(recipe_.passes().size()); ++p)
-      exchanged_.push_back(recipe_.read_elsewhere_after(p));
-    data_.set_tables(g.on_, module_tables());
-  }
-
-  void put() const { recipe_.launch(levels_); }
-  bool put_with(part_exchange& with) const {
-    for (std::size_t p = 0; p < exchanged_.size(); ++p) {
-      const step::pass& pass = recipe_.passes()[p];
-      for (const step::launch_range& nodes : recipe_.launches(pass, levels_)) pass.kernel->launch(nodes);
-      for (const step::access& a : exchanged_[p]) {
-        const int stage = recipe_.field(a.field).tag;
-        if (!(a.at == step::stencil::neighbours ? with.exchange_ghosts(stage) : with.exchange_fluxes(stage)))
-          return false;
-      }
-    }
-    return true;
-  }
-  bool is_for_parts() const {
-    for (const auto& after : exchanged_)
-      for (const step::access& a : after)
-        if (recipe_.field(a.field).tag < 0) return false;
-    return true;
-  }
-  void adopt(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
-    if (!has_modules_) return;
-    const step::node_graph graph(mesh, parts, here, recipe_.uses_tree());
-    levels_ = graph.levels();
-    for (const step::pass& p : recipe_.passes()) data_.add_set(p.where);
-    std::vector<std::int64_t> values(mesh.slot_count(), -1);
-    for (std::size_t s = 0; s < values.size(); ++s)
-      if (const std::int64_t row = g_.row_of_.empty() ? static_cast<std::int64_t>(s) : g_.row_of_[s]; row >= 0)
-        values[s] = row * static_cast<std::int64_t>(g_.stride_);
-    std::vector<module_data::field_rows> fields;
-    for (step::node_rows& rows : rows_of_fields(graph))
-      fields.push_back({std::move(rows), module_fields()[fields.size()].doubles});
-    data_.adopt(g_.on_, graph, values, std::move(fields));
-  }
-  // The sums of modules over these blocks. Waits.
-  std::vector<exact_sum> sums(std::span<const mesh::slot_id> blocks) const {
-    std::vector<exact_sum> all;
-    for (const int index : sum_fields()) {
-      const std::size_t first = all.size();
-      all.resize(first + static_cast<std::size_t>(module_fields()[static_cast<std::size_t>(index)].doubles));
-      data_.add_sums(g_.on_, index, blocks, std::span(all).subspan(first));
-    }
-    return all;
-  }
-
-  std::unique_ptr<step::pass_kernel> advance(int stage) override {
-    return step::launcher([this, stage](step::launch_range) { g_.put_whole_stage(stage); });
-  }
-  std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
-    return step::launcher([this, stage](step::launch_range) { g_.put_correction(stage, g_.fluxes_.data()); });
-  }
-  std::unique_ptr<step::pass_kernel> check_state(int stage) override {
-    return step::launcher([this, stage](step::launch_range) { g_.put_check(stage); });
-  }
-  std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code> code, int stage) override {
-    return step::launcher([this, stage, code = std::move(code)](step::launch_range range) {
-      const module_data::list nodes = data_.nodes_of(range);
-      code->launch(g_.on_, view(stage), nodes.nodes, nodes.count, g_.control_.data());
-    });
-  }
-
- private:
-  pass_view view(int stage) const {
-    pass_view v = data_.view();
-    v.n_var = g_.n_var_;
-    for (int p = 0; p < 3; ++p) v.places[p] = g_.arenas_[p == 0 ? g_.now_ : p == 1 ? g_.a_ : g_.b_].data();
-    set_stage(g_.options_.scheme, stage, v);
-    const step_control* control = g_.control_.data();
-    v.time = &control->now.time, v.dt = &control->dt;
-    return v;
-  }
-
-  device_gas& g_;
-  bool has_modules_;
-  module_data data_;
-  step::recipe recipe_;
-  std::vector<std::vector<step::access>> exchanged_;  // by pass: what other parts read of its results
-  step::level_range levels_;
-};
 
 device_gas::device_gas(machine& on, const gas_options& options)
     : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
@@ -148,7 +57,7 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
     if (i != now_) arenas_[i].reserve(on_, slots_ * stride_);
   arenas_[now_].grow(on_, slots_ * stride_, slots_before * stride_);
 
-  adopt_passes(mesh, mesh::curve_parts(mesh.block_count()), 0);
+  passes_->adopt(mesh, mesh::curve_parts(mesh.block_count()), 0);
   adopt_tables(mesh, mesh_tables(mesh, n_var_, stride_, is_full()));
 }
 
@@ -305,13 +214,7 @@ bool device_gas::run_part(double time, double dt, std::int64_t steps, part_excha
   return passes_->put_with(with);
 }
 
-void device_gas::adopt_passes(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
-  passes_->adopt(mesh, parts, here);
-}
-
 std::vector<exact_sum> device_gas::sums(std::span<const mesh::slot_id> blocks) const { return passes_->sums(blocks); }
-
-bool device_gas::is_for_parts() const { return passes_->is_for_parts(); }
 
 void device_gas::put_check(int stage) {
   check_arguments a;

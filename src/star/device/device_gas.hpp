@@ -33,6 +33,8 @@ class step_module;
 namespace plx::star::device {
 
 struct mesh_tables;
+struct part_exchange_plan;
+enum class exchanged : std::uint8_t;
 
 /// Parameters of the steps other than the mesh.
 struct gas_options {
@@ -41,7 +43,7 @@ struct gas_options {
   double cfl = 0.9;
   mesh::boundary_values sides;
   int totals_every = 0;                       ///< totals are computed at multiples of this number of steps; 0: never
-  std::vector<const step_module*> modules{};  ///< additional physics; not for parts of a mesh
+  std::vector<const step_module*> modules{};  ///< additional physics
 };
 
 /// The results of a step.
@@ -63,9 +65,8 @@ struct cell_criteria {
 class part_exchange {
  public:
   virtual ~part_exchange() = default;
-  /// Sends what the others read, and waits for theirs. False ends the step.
-  virtual bool exchange_ghosts(int stage) = 0;
-  virtual bool exchange_fluxes(int stage) = 0;
+  /// Sends what the others read (device_gas::put_out()), and waits for theirs (put_in()). False ends the step.
+  virtual bool exchange(int lane) = 0;
 };
 
 class device_gas {
@@ -89,14 +90,14 @@ class device_gas {
   /// Makes a step, in which `with` exchanges data at the places that the recipe requires; then end_step() follows.
   /// False if an exchange has ended it.
   bool run_part(double time, double dt, std::int64_t steps, part_exchange& with);
-  /// Can parts of a mesh make steps? Not if additional physics reads its own fields at other nodes.
-  bool is_for_parts() const;
-  /// Copies data for other parts to host memory, and data that they sent from there. Shapes: as borders() says.
+  /// The exchanges of a step with the other parts, in order; the same number on all parts.
+  std::vector<message_lane> lanes() const;
+  /// The lane of the final state's ghost cells.
+  int last_ghosts() const;
+  /// Copies data for other parts to host memory, and data that they sent from there. Shapes: as the lane says.
   /// Requires: pinned memory that stays valid until the copy has run.
-  void put_fluxes_out(double* messages);
-  void put_fluxes_in(const double* messages);
-  void put_ghosts_out(int stage, double* messages);
-  void put_ghosts_in(int stage, const double* messages);
+  void put_out(int lane, double* messages);
+  void put_in(int lane, const double* messages);
   /// Waits; returns the reports of the part's blocks on the step, in the order of the curve.
   std::vector<block_report> end_step();
   /// Adds the outflow in the step, by face and variable. Waits. Requires: the step succeeded.
@@ -164,10 +165,21 @@ class device_gas {
   const double* source(int stage) const { return arenas_[arena_of(stage)].data(); }
   double* target(int stage) { return arenas_[arena_of(stage + 1)].data(); }
   void check_device();
-  void adopt_passes(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
   void adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t);
   void give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
-  void put_copies(bool out, double* values, std::int64_t variable, double* message, int list);
+  /// Values that are copied to and from messages: items of copies_, those that leave and those that arrive.
+  struct copy_lane {
+    exchanged what{};
+    int index = 0;  ///< part_exchange_plan::index
+    message_lane messages{};
+    std::size_t out_begin = 0, out_end = 0, in_begin = 0, in_end = 0;
+  };
+  void list_lanes(const mesh::block_mesh& mesh, const mesh_tables& t, int first_block);
+  copy_lane flux_lane(const mesh::block_mesh& mesh, const mesh_tables& t, int first_block,
+                      std::vector<copy_item>& copies) const;
+  copy_lane ghost_lane(std::vector<copy_item>& copies) const;
+  copy_lane node_lane(const part_exchange_plan& e, std::vector<copy_item>& copies) const;
+  void put_copies(bool out, const copy_lane& lane, double* message);
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
   void put_tiles(int stage);
@@ -218,8 +230,8 @@ class device_gas {
   part_borders borders_;
   std::vector<std::int32_t> row_of_;       // by slot: its row in the arenas, or -1
   std::vector<mesh::slot_id> part_slots_;  // local blocks along the curve, then those that touch them
-  device_memory<copy_item> copies_;        // fluxes out, fluxes in, ghosts out, ghosts in
-  std::size_t copies_begin_[5] = {};
+  device_memory<copy_item> copies_;
+  std::vector<copy_lane> lanes_;
   device_memory<double> message_out_, message_in_;
   std::vector<exact_limbs> no_sums_;
   std::vector<step_result> results_;

@@ -1,9 +1,10 @@
 // A device_gas with a part of a mesh: its exchange with the others, and steps stage by stage.
 #include <algorithm>
+#include <span>
 
 #include "base/assert.hpp"
 #include "star/device/data/mesh_tables.hpp"
-#include "star/device/device_gas.hpp"
+#include "star/device/device_passes.hpp"
 #include "star/device/operations.hpp"
 
 namespace plx::star::device {
@@ -40,39 +41,83 @@ void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_part
   give_rows(mesh, parts, here);
   for (device_memory<double>& a : arenas_) a.reserve(on_, slots_ * stride_);
   const mesh_tables t(mesh, n_var_, stride_, is_full(), {parts.begin(here), parts.end(here)}, row_of_);
-  std::vector<copy_item> copies;
-  const auto add_face = [&](std::int64_t flux, std::size_t message) {
-    copies.push_back({flux, static_cast<std::int64_t>(message), {n_, n_, 1}, 0});
-  };
-  for (std::size_t g = 0; g < borders_.fluxes.sends().size(); ++g) {
-    std::size_t at = borders_.fluxes_out[g];
-    for (const mesh::fine_face& f : borders_.fluxes.sends()[g].faces) {
-      add_face(t.blocks[mesh.position(f.fine) - parts.begin(here)].flux[f.face], at);
-      at += borders_.face_doubles;
-    }
-  }
-  copies_begin_[1] = copies.size();
-  for (std::size_t g = 0; g < borders_.fluxes.receives().size(); ++g) {
-    std::size_t at = borders_.fluxes_in[g];
-    for (const mesh::fine_face& f : borders_.fluxes.receives()[g].faces) {
-      add_face(flux_in(t, f), at);
-      at += borders_.face_doubles;
-    }
-  }
-  copies_begin_[2] = copies.size();
-  for (std::size_t g = 0; g < borders_.ghosts.sends().size(); ++g)
-    add_boxes(borders_.ghosts.sends()[g], row_of_, n_, n_var_, stride_,
-              static_cast<std::int64_t>(borders_.ghosts_out[g]), copies);
-  copies_begin_[3] = copies.size();
-  for (std::size_t g = 0; g < borders_.ghosts.receives().size(); ++g)
-    add_boxes(borders_.ghosts.receives()[g], row_of_, n_, n_var_, stride_,
-              static_cast<std::int64_t>(borders_.ghosts_in[g]), copies);
-  copies_begin_[4] = copies.size();
-  copies_.set(on_, copies);
-  message_out_.reserve(on_, std::max(borders_.fluxes_out.back(), borders_.ghosts_out.back()));
-  message_in_.reserve(on_, std::max(borders_.fluxes_in.back(), borders_.ghosts_in.back()));
-  adopt_passes(mesh, parts, here);
+  passes_->adopt(mesh, parts, here);
+  list_lanes(mesh, t, parts.begin(here));
   adopt_tables(mesh, t);
+}
+
+// The lists of ghost cells and fluxes are the same in all stages.
+void device_gas::list_lanes(const mesh::block_mesh& mesh, const mesh_tables& t, int first_block) {
+  std::vector<copy_item> copies;
+  const copy_lane ghosts = ghost_lane(copies), fluxes = flux_lane(mesh, t, first_block, copies);
+  std::size_t out = 0, in = 0;
+  lanes_.clear();
+  for (const part_exchange_plan& e : passes_->exchanges()) {
+    copy_lane& l = lanes_.emplace_back(e.what == exchanged::ghosts   ? ghosts
+                                       : e.what == exchanged::fluxes ? fluxes
+                                                                     : node_lane(e, copies));
+    l.index = e.index;
+    out = std::max(out, message_lane::size(l.messages.out));
+    in = std::max(in, message_lane::size(l.messages.in));
+  }
+  copies_.set(on_, copies);
+  message_out_.reserve(on_, out);
+  message_in_.reserve(on_, in);
+}
+
+device_gas::copy_lane device_gas::ghost_lane(std::vector<copy_item>& copies) const {
+  copy_lane l{exchanged::ghosts};
+  l.out_begin = copies.size();
+  const auto add = [&](std::span<const mesh::halo_group> groups, std::vector<message_lane::piece>& to) {
+    for (const mesh::halo_group& g : groups) {
+      add_boxes(g, row_of_, n_, n_var_, stride_, static_cast<std::int64_t>(message_lane::size(to)), copies);
+      message_lane::add(to, g.peer, g.size());
+    }
+  };
+  add(borders_.ghosts.sends(), l.messages.out);
+  l.out_end = l.in_begin = copies.size();
+  add(borders_.ghosts.receives(), l.messages.in);
+  l.in_end = copies.size();
+  return l;
+}
+
+device_gas::copy_lane device_gas::flux_lane(const mesh::block_mesh& mesh, const mesh_tables& t, int first_block,
+                                            std::vector<copy_item>& copies) const {
+  copy_lane l{exchanged::fluxes};
+  const auto add_face = [&](std::int64_t flux, std::vector<message_lane::piece>& to, int peer) {
+    copies.push_back({flux, static_cast<std::int64_t>(message_lane::size(to)), {n_, n_, 1}, 0});
+    message_lane::add(to, peer, borders_.face_doubles);
+  };
+  l.out_begin = copies.size();
+  for (const mesh::flux_group& g : borders_.fluxes.sends())
+    for (const mesh::fine_face& f : g.faces)
+      add_face(t.blocks[mesh.position(f.fine) - first_block].flux[f.face], l.messages.out, g.peer);
+  l.out_end = l.in_begin = copies.size();
+  for (const mesh::flux_group& g : borders_.fluxes.receives())
+    for (const mesh::fine_face& f : g.faces) add_face(flux_in(t, f), l.messages.in, g.peer);
+  l.in_end = copies.size();
+  return l;
+}
+
+device_gas::copy_lane device_gas::node_lane(const part_exchange_plan& e, std::vector<copy_item>& copies) const {
+  copy_lane l{exchanged::nodes};
+  const auto add = [&](const std::vector<step::border_group>& groups, std::vector<message_lane::piece>& to) {
+    const int doubles = passes_->data().doubles(e.index);
+    for (const step::border_group& g : groups)
+      for (const step::node_id node : g.nodes) {
+        copies.push_back({passes_->data().place(e.index, node),
+                          static_cast<std::int64_t>(message_lane::size(to)),
+                          {doubles, 1, 1},
+                          0});
+        message_lane::add(to, g.peer, static_cast<std::size_t>(doubles));
+      }
+  };
+  l.out_begin = copies.size();
+  add(e.nodes.sends, l.messages.out);
+  l.out_end = l.in_begin = copies.size();
+  add(e.nodes.receives, l.messages.in);
+  l.in_end = copies.size();
+  return l;
 }
 
 void device_gas::give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
@@ -84,37 +129,45 @@ void device_gas::give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts
   slots_ = part_slots_.size();
 }
 
-void device_gas::put_copies(bool out, double* values, std::int64_t variable, double* message, int list) {
-  const std::size_t begin = copies_begin_[list], end = copies_begin_[list + 1];
+void device_gas::put_copies(bool out, const copy_lane& lane, double* message) {
+  const std::size_t begin = out ? lane.out_begin : lane.in_begin, end = out ? lane.out_end : lane.in_end;
   if (begin == end) return;
   copy_arguments a;
-  a.n = n_, a.n_var = n_var_, a.n_items = static_cast<int>(end - begin);
+  a.n = n_, a.n_var = lane.what == exchanged::nodes ? 1 : n_var_, a.n_items = static_cast<int>(end - begin);
   a.out = out;
-  a.variable = variable;
-  a.values = values;
+  const std::int64_t face = std::int64_t{n_} * n_;
+  a.variable = lane.what == exchanged::ghosts ? face * n_ : face;
+  a.values = lane.what == exchanged::ghosts   ? target(lane.index)
+             : lane.what == exchanged::fluxes ? fluxes_.data()
+                                              : passes_->data().view().fields[lane.index].values;
   a.message = message;
   a.items = copies_.data() + begin;
   on_.launch(copy_boxes, a);
 }
 
-void device_gas::put_fluxes_out(double* messages) {
-  put_copies(true, fluxes_.data(), std::int64_t{n_} * n_, message_out_.data(), 0);
-  on_.copy(messages, message_out_.data(), borders_.fluxes_out.back() * sizeof(double));
+void device_gas::put_out(int lane, double* messages) {
+  const copy_lane& l = lanes_[static_cast<std::size_t>(lane)];
+  put_copies(true, l, message_out_.data());
+  on_.copy(messages, message_out_.data(), message_lane::size(l.messages.out) * sizeof(double));
 }
 
-void device_gas::put_fluxes_in(const double* messages) {
-  on_.copy(message_in_.data(), messages, borders_.fluxes_in.back() * sizeof(double));
-  put_copies(false, fluxes_.data(), std::int64_t{n_} * n_, message_in_.data(), 1);
+void device_gas::put_in(int lane, const double* messages) {
+  const copy_lane& l = lanes_[static_cast<std::size_t>(lane)];
+  on_.copy(message_in_.data(), messages, message_lane::size(l.messages.in) * sizeof(double));
+  put_copies(false, l, message_in_.data());
 }
 
-void device_gas::put_ghosts_out(int stage, double* messages) {
-  put_copies(true, target(stage), std::int64_t{n_} * n_ * n_, message_out_.data(), 2);
-  on_.copy(messages, message_out_.data(), borders_.ghosts_out.back() * sizeof(double));
+std::vector<message_lane> device_gas::lanes() const {
+  std::vector<message_lane> all;
+  for (const copy_lane& l : lanes_) all.push_back(l.messages);
+  return all;
 }
 
-void device_gas::put_ghosts_in(int stage, const double* messages) {
-  on_.copy(message_in_.data(), messages, borders_.ghosts_in.back() * sizeof(double));
-  put_copies(false, target(stage), std::int64_t{n_} * n_ * n_, message_in_.data(), 3);
+int device_gas::last_ghosts() const {
+  for (std::size_t l = lanes_.size(); l-- > 0;)
+    if (lanes_[l].what == exchanged::ghosts) return static_cast<int>(l);
+  PLX_ASSERT(false && "no ghost cells are exchanged", lanes_.size());
+  return -1;
 }
 
 std::vector<block_report> device_gas::end_step() {

@@ -72,6 +72,7 @@ module_data::list module_data::nodes_of(step::launch_range range) const {
 
 void module_data::add_sums(machine& on, int field, std::span<const mesh::slot_id> blocks,
                            std::span<exact_sum> sums) const {
+  if (blocks.empty()) return;
   const field_memory& f = fields_[static_cast<std::size_t>(field)];
   const auto doubles = static_cast<std::size_t>(f.shape.doubles);
   std::vector<double> values(static_cast<std::size_t>(f.shape.rows.count) * doubles);

@@ -38,6 +38,12 @@ class module_data {
   /// Adds the values of these blocks in a field, by double. Waits.
   void add_sums(machine& on, int field, std::span<const mesh::slot_id> blocks, std::span<exact_sum> sums) const;
 
+  /// Position of a node's doubles in the memory of a field. Requires: it has memory there.
+  std::int64_t place(int field, step::node_id node) const {
+    const field_rows& f = fields_[static_cast<std::size_t>(field)].shape;
+    return std::int64_t{f.rows.of[static_cast<std::size_t>(node)]} * f.doubles;
+  }
+  int doubles(int field) const { return fields_[static_cast<std::size_t>(field)].shape.doubles; }
   /// Tables and fields.
   pass_view view() const { return view_; }
   /// Nodes of a launch, in the memory of the device.

@@ -1,6 +1,7 @@
 #include "star/runners/device_messages.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -8,6 +9,12 @@
 #include "star/device/data/machine.hpp"
 
 namespace plx::star {
+
+namespace {
+
+enum class message_kind : std::uint16_t { data, failure };
+
+}  // namespace
 
 void device_messages::pinned::reserve(device::machine& machine, std::size_t count) {
   if (count <= room) return;
@@ -22,70 +29,41 @@ void device_messages::pinned::free() noexcept {
   data = nullptr, room = 0;
 }
 
-void device_messages::adopt(const device::part_borders& borders) {
-  borders_ = &borders;
-  out_.reserve(on_, std::max(borders.ghosts_out.back(), borders.fluxes_out.back()));
-  for (int stage = 0; stage < most_stages; ++stage) {
-    in_[place(kind::ghosts, stage)].reserve(on_, borders.ghosts_in.back());
-    in_[place(kind::fluxes, stage)].reserve(on_, borders.fluxes_in.back());
+void device_messages::adopt(std::vector<device::message_lane> lanes) {
+  lanes_ = std::move(lanes);
+  std::size_t out = 0, in = 0;
+  in_begin_.clear();
+  for (const device::message_lane& l : lanes_) {
+    out = std::max(out, device::message_lane::size(l.out));
+    in_begin_.push_back(in);
+    in += device::message_lane::size(l.in);
   }
+  out_.reserve(on_, out);
+  in_.reserve(on_, in);
 }
 
-bool device_messages::has(kind what) const {
-  if (what == kind::ghosts) return borders_->ghosts_out.back() > 0 || borders_->ghosts_in.back() > 0;
-  return borders_->fluxes_out.back() > 0 || borders_->fluxes_in.back() > 0;
-}
-
-namespace {
-
-/// Calls f(group, offset, size) for each group of a list that is not empty.
-template <class Groups, class F>
-void for_groups(const Groups& groups, const std::vector<std::size_t>& begin, F&& f) {
-  for (std::size_t g = 0; g < groups.size(); ++g)
-    if (begin[g + 1] > begin[g]) f(groups[g], begin[g], begin[g + 1] - begin[g]);
-}
-
-/// The same for the messages of one kind that a locality receives.
-template <class F>
-void for_incoming(const device::part_borders& b, device_message what, F&& f) {
-  if (what == device_message::ghosts)
-    for_groups(b.ghosts.receives(), b.ghosts_in, f);
-  else
-    for_groups(b.fluxes.receives(), b.fluxes_in, f);
-}
-
-}  // namespace
-
-void device_messages::open(int stages) {
-  PLX_ASSERT(stages <= most_stages, stages);
+void device_messages::open() {
   peer_failed_.store(false, std::memory_order_relaxed);  // net_.open() orders this before all reads of either
   ended_.store(false, std::memory_order_relaxed);
-  for (const kind what : {kind::ghosts, kind::fluxes}) {
-    int expected = 0;
-    for_incoming(*borders_, what, [&](const auto&, std::size_t, std::size_t) { ++expected; });
-    for (int stage = 0; stage < stages; ++stage)
-      ends_[place(what, stage)] = std::make_unique<step::round_end>(expected);
-  }
+  ends_.clear();
+  for (const device::message_lane& l : lanes_)
+    ends_.push_back(std::make_unique<step::round_end>(static_cast<int>(l.in.size())));
   net_.open(*this);
 }
 
-void device_messages::send(kind what, int stage) {
+void device_messages::send(int lane) {
   step::message_tag tag;
-  tag.kind = static_cast<std::uint16_t>(what);
-  tag.stage = static_cast<std::uint16_t>(stage);
-  const auto send_one = [&](const auto& group, std::size_t at, std::size_t size) {
-    buffer<double> values(size);
-    std::copy_n(out_.data + at, size, values.data());
-    net_.send(group.peer, tag, std::move(values));
-  };
-  if (what == kind::ghosts)
-    for_groups(borders_->ghosts.sends(), borders_->ghosts_out, send_one);
-  else
-    for_groups(borders_->fluxes.sends(), borders_->fluxes_out, send_one);
+  tag.kind = static_cast<std::uint16_t>(message_kind::data);
+  tag.group = static_cast<std::uint32_t>(lane);
+  for (const device::message_lane::piece& p : lanes_[static_cast<std::size_t>(lane)].out) {
+    buffer<double> values(p.size);
+    std::copy_n(out_.data + p.at, p.size, values.data());
+    net_.send(p.peer, tag, std::move(values));
+  }
 }
 
-bool device_messages::wait(kind what, int stage) {
-  step::round_end& end = *ends_[place(what, stage)];
+bool device_messages::wait(int lane) {
+  step::round_end& end = *ends_[static_cast<std::size_t>(lane)];
   if (end.wait()) return true;
   if (!peer_failed_.load(std::memory_order_acquire)) end.fail();  // pairs with arrived()
   return false;
@@ -95,7 +73,7 @@ void device_messages::notify_failure() {
   for (int peer = 0; peer < net_.count(); ++peer) {
     if (peer == net_.here()) continue;
     step::message_tag tag;
-    tag.kind = static_cast<std::uint16_t>(kind::failure);
+    tag.kind = static_cast<std::uint16_t>(message_kind::failure);
     buffer<double> nothing(1);
     nothing[0] = 0.0;
     try {
@@ -106,21 +84,18 @@ void device_messages::notify_failure() {
 }
 
 void device_messages::arrived(const step::message& m) {
-  const auto what = static_cast<kind>(m.tag.kind);
   const auto from = static_cast<int>(m.tag.from);
-  if (what == kind::failure) {
+  if (static_cast<message_kind>(m.tag.kind) == message_kind::failure) {
     peer_failed_.store(true, std::memory_order_release);  // pairs with wait()
     return end_all(from, "");
   }
-  bool known = false;
-  for_incoming(*borders_, what, [&](const auto& group, std::size_t at, std::size_t size) {
-    if (group.peer != from) return;
-    PLX_ASSERT_EQ(m.values.size(), size);
-    std::copy_n(m.values.data(), size, in_[place(what, m.tag.stage)].data + at);
-    known = true;
-  });
-  PLX_ASSERT(known, from);
-  ends_[place(what, m.tag.stage)]->arrive();
+  const std::size_t lane = m.tag.group;
+  PLX_ASSERT_LT(lane, lanes_.size());
+  const std::vector<device::message_lane::piece>& in = lanes_[lane].in;
+  const auto p = std::find_if(in.begin(), in.end(), [&](const auto& piece) { return piece.peer == from; });
+  PLX_ASSERT(p != in.end() && m.values.size() == p->size, from, lane);
+  std::copy_n(m.values.data(), p->size, in_.data + in_begin_[lane] + p->at);
+  ends_[lane]->arrive();
 }
 
 void device_messages::lost(int peer, const std::string& why) { end_all(peer, why); }

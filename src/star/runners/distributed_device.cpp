@@ -1,7 +1,5 @@
 #include "star/runners/distributed_device.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -34,27 +32,15 @@ struct distributed_device::parts final : run_device, device::part_exchange {
   parts(runtime& rt, const gpu::backend& b, int index, const setup& s, gas& g)
       : run_device(rt, b, index), values(machine, gas_options_of(s)), messages(g.net, machine) {}
 
-  bool exchange_ghosts(int stage) override {
-    if (!messages.has(device_message::ghosts)) return true;
-    values.put_ghosts_out(stage, messages.out());
-    if (!exchange(device_message::ghosts, stage)) return false;
-    values.put_ghosts_in(stage, messages.in(device_message::ghosts, stage));
-    return true;
-  }
-  bool exchange_fluxes(int stage) override {
-    if (!messages.has(device_message::fluxes)) return true;
-    values.put_fluxes_out(messages.out());
-    if (!exchange(device_message::fluxes, stage)) return false;
-    values.put_fluxes_in(messages.in(device_message::fluxes, stage));
-    return true;
-  }
-  // Sends what the device has packed, and waits for the data of the neighbours. False: one of them has failed.
-  bool exchange(device_message what, int stage) {
+  bool exchange(int lane) override {
+    if (!messages.has(lane)) return true;
+    values.put_out(lane, messages.out());
     machine.stream().future().get();
     busy_s += monotonic_seconds() - begin_s;
-    messages.send(what, stage);
-    if (!messages.wait(what, stage)) return false;
+    messages.send(lane);
+    if (!messages.wait(lane)) return false;
     begin_s = monotonic_seconds();
+    values.put_in(lane, messages.in(lane));
     return true;
   }
 
@@ -72,16 +58,10 @@ result<std::unique_ptr<distributed_device>> distributed_device::open(const input
                                                                      runtime& rt, const gpu::backend* of) {
   PLX_ASSERT(!g.net.is_alone());
   const int rank = rank_on_host(g.net);
-  auto opened = on_backend(in.run, of, [&](const gpu::backend& b) {
+  return on_backend(in.run, of, [&](const gpu::backend& b) {
     return std::unique_ptr<distributed_device>(
         new distributed_device(in, s, g, std::make_unique<parts>(rt, b, device_index(b, rank), s, g)));
   });
-  if (opened && !(*opened)->on_->values.is_for_parts())
-    return error{
-        fmt::format("run.device = \"{}\": additional physics that reads its own fields at other nodes runs on one "
-                    "device, or on workers; expected one process, or run.device = \"cpu\"",
-                    in.run.device)};
-  return opened;
 }
 
 // Calls f(), in which a device may fail; then all localities throw the error.
@@ -103,7 +83,7 @@ void distributed_device::take() {
   all_or_none([this] {
     on_->values.adopt_part(gas_.mesh, gas_.parts, gas_.net.here());
     on_->values.upload_part(gas_.now);
-    on_->messages.adopt(on_->values.borders());
+    on_->messages.adopt(on_->values.lanes());
   });
 }
 
@@ -117,7 +97,7 @@ std::optional<bad_cell> distributed_device::advance(double dt, double time) {
   std::exception_ptr error;
   std::string why;
   {
-    const device_messages::round open(on_->messages, setup_.scheme.stages);
+    const device_messages::round open(on_->messages);
     try {
       if (run_step(dt, time)) collect(mine, rates);
     } catch (const gpu::error& e) {
@@ -228,10 +208,11 @@ void distributed_device::fetch_local() {
   if (values_here_) return;
   if (on_->values.has_blocks()) on_->values.download_part(gas_.now);
   const device::part_borders& borders = on_->values.borders();
-  const double* ghosts = on_->messages.in(device_message::ghosts, setup_.scheme.stages - 1);
-  for (std::size_t g = 0; g < borders.ghosts.receives().size(); ++g)
-    if (borders.ghosts.receives()[g].size() > 0)
-      unpack(borders.ghosts.receives()[g], ghosts + borders.ghosts_in[g], gas_.now);
+  const double* ghosts = on_->messages.in(on_->values.last_ghosts());
+  for (const mesh::halo_group& g : borders.ghosts.receives()) {
+    unpack(g, ghosts, gas_.now);
+    ghosts += g.size();
+  }
   values_here_ = true;
 }
 

@@ -1,6 +1,6 @@
 // The integrator for several localities with one device each: every device advances its locality's part of the curve.
-// Stage by stage the devices exchange ghost cells, and fluxes between levels, packed by a kernel, through pinned memory
-// and messages (device_messages.hpp).
+// Stage by stage the devices exchange ghost cells, fluxes between levels, and values of nodes in fields of additional
+// physics, packed by a kernel, through pinned memory and messages (device_messages.hpp).
 //
 // Every number equals that of the CPU's stepper to the last bit, whatever the partition. Devices evaluate the
 // refinement criteria; only if the mesh or the partition changes do the values come to the host, which makes the new
@@ -9,7 +9,8 @@
 // Thread safety: one task at a time; functions marked *all* by a task on each locality, in the same order. Errors: when
 // a device of any locality fails, gpu::error, thrown on all of them; the values on devices are then lost.
 // locality_lost, thrown. Cost: per stage at most two waits for the device and for the messages of the neighbours, and
-// two transfers of the data at the borders over the bus. Memory: a device holds the blocks of its locality and those
+// two transfers of the data at the borders over the bus; as many more for each field of additional physics and stencil,
+// and for passes up or down the tree per level. Memory: a device holds the blocks of its locality and those
 // that touch them. Example: star/runners/test/distributed_device_test.cpp
 #pragma once
 
@@ -35,8 +36,6 @@ struct backend;
 }
 
 namespace plx::star {
-
-enum class device_message : std::uint16_t;
 
 class distributed_device {
  public:

@@ -108,12 +108,14 @@ node_field gas_passes::add_node_field(step::recipe& r, std::string name, int dou
                        pass_view::most_fields, name)});
     fields_.push_back({doubles, nodes, read_at});
   }
-  return {r.add_field({.name = std::move(name),
-                       .shared_at = read_at,
-                       .nodes = nodes,
-                       .storage = flux_storage + 1 + index,
-                       .transfers = field_transfers(index, read_at)}),
-          index};
+  const field_id field = r.add_field({.name = std::move(name),
+                                      .shared_at = read_at,
+                                      .nodes = nodes,
+                                      .storage = flux_storage + 1 + index,
+                                      .transfers = field_transfers(index, read_at)});
+  index_of_.resize(static_cast<std::size_t>(field) + 1, -1);
+  index_of_.back() = index;
+  return {field, index};
 }
 
 int gas_passes::add_table(step::recipe& r, std::vector<double> values) {

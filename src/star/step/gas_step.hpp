@@ -67,6 +67,11 @@ class gas_passes {
     std::vector<step::stencil> read_at{};
   };
   const std::vector<module_field>& module_fields() const { return fields_; }
+  /// The index of a field of the recipe among them, or -1 for a field of the gas.
+  int module_index(step::field_id f) const {
+    const auto i = static_cast<std::size_t>(f);
+    return i < index_of_.size() ? index_of_[i] : -1;
+  }
   const std::vector<std::vector<double>>& module_tables() const { return tables_; }
   /// The memory of each field on a mesh.
   std::vector<step::node_rows> rows_of_fields(const step::node_graph& nodes) const;
@@ -79,6 +84,7 @@ class gas_passes {
 
  private:
   std::vector<module_field> fields_;
+  std::vector<int> index_of_;  // by field of the recipe
   std::vector<std::vector<double>> tables_;
   std::vector<int> sum_fields_;
 };

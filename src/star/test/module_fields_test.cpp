@@ -237,7 +237,10 @@ TEST_P(ModuleFields, AreTheSameOnWorkersLocalitiesAndADevice) {
     expect_same(run_web(n, 2, w, sets), one);
   }
   const int on_workers = w.calls;
-  expect_same(run_web(1, 2, w, sets, true), one);
+  for (const unsigned n : {1u, 2u, 3u, 4u}) {
+    SCOPED_TRACE(fmt::format("{} devices", n));
+    expect_same(run_web(n, 2, w, sets, true), one);
+  }
   EXPECT_EQ(w.calls, on_workers);
 }
 

@@ -1,5 +1,5 @@
-// The messages that one part of a mesh exchanges with the others: one of ghost cells and one of fluxes per pair of
-// parts, stored one after the other in the part's memory.
+// The messages that one part of a mesh exchanges with the others: at most one per pair of parts and exchange, stored
+// one after the other in the part's memory. For the gas: ghost cells and fluxes.
 //
 // Thread safety: const; any thread. Cost: as mesh/border/halo.hpp. Example:
 // star/runners/test/distributed_device_test.cpp
@@ -13,6 +13,21 @@
 
 namespace plx::star::device {
 
+/// The messages of one exchange: at most one to and one from each other part.
+struct message_lane {
+  struct piece {
+    int peer = 0;
+    std::size_t at = 0, size = 0;  ///< in the part's memory; doubles
+  };
+  std::vector<piece> out, in;  ///< none is empty
+
+  /// Adds doubles for a peer after those that are there.
+  static void add(std::vector<piece>& to, int peer, std::size_t doubles);
+  static std::size_t size(const std::vector<piece>& all) { return all.empty() ? 0 : all.back().at + all.back().size; }
+  bool empty() const { return out.empty() && in.empty(); }
+};
+
+/// The data of the gas that parts exchange: one group per pair of parts.
 struct part_borders {
   part_borders() = default;
   part_borders(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, int variables,
@@ -22,8 +37,6 @@ struct part_borders {
   std::size_t face_doubles = 0;  ///< of a face of a block: fluxes are sent unchanged, [variable][n][n]
   mesh::halo ghosts;
   mesh::flux_halo fluxes;
-  /// By group of sends() or receives(), and one more: offset of the group's first double.
-  std::vector<std::size_t> ghosts_out{0}, ghosts_in{0}, fluxes_out{0}, fluxes_in{0};
 };
 
 }  // namespace plx::star::device
