@@ -1,6 +1,6 @@
 // The nodes of a mesh as recipes see them: sets, stencils in both directions, and owners.
 //
-// Thread safety: const; any thread. Cost: construction takes some 10 ns per block, and 150 ns per node of the tree if
+// Thread safety: const; any thread. Cost: construction takes some 10 ns per block, and 400 ns per node of the tree if
 // it is needed. Example: step/test/task_runner_test.cpp
 #pragma once
 

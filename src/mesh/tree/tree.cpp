@@ -22,6 +22,27 @@ constexpr std::array<node_id, direction_count> nothing_around() {
   return all;
 }
 
+// The neighbour of child `which` in a direction: it is child `inside` of the node in direction `over` from the parent.
+struct neighbour_place {
+  std::uint8_t over = 0, inside = 0;
+};
+using neighbour_places = std::array<std::array<neighbour_place, direction_count>, 8>;
+
+constexpr neighbour_places make_neighbour_places() {
+  neighbour_places all{};
+  for (std::size_t which = 0; which < 8; ++which)
+    for (int d = 0; d < direction_count; ++d) {
+      int over = self_direction, inside = 0;
+      for (int a = 0, stride = 1; a < 3; ++a, stride *= 3) {
+        const int x = static_cast<int>(which >> a & 1) + direction_of(d)[static_cast<std::size_t>(a)];
+        over += x < 0 ? -stride : x > 1 ? stride : 0;
+        inside |= (x & 1) << a;
+      }
+      all[which][static_cast<std::size_t>(d)] = {static_cast<std::uint8_t>(over), static_cast<std::uint8_t>(inside)};
+    }
+  return all;
+}
+
 }  // namespace
 
 int top_level(const domain& d) {
@@ -70,28 +91,29 @@ tree::tree(const block_mesh& mesh) : slots_(mesh.slot_count()), parent_(mesh.slo
 
 // From the top down: a neighbour of a node is one of its siblings, or a child of a neighbour of its parent.
 void tree::link_levels() {
+  static constexpr neighbour_places places = make_neighbour_places();
   around_.assign(node_count(), nothing_around());
   around_.back()[self_direction] = refined(refined_.size() - 1);
   for (std::size_t i = refined_.size(); i-- > 0;) {
-    const refined_node& parent = refined_[i];
-    const std::array<node_id, direction_count>& beside = around_[slots_ + i];
-    for (int which = 0; which < 8; ++which) {
-      const node_id child = parent.children[static_cast<std::size_t>(which)];
+    // The children of the nodes around; of none, no_slot.
+    std::array<const std::array<node_id, 8>*, direction_count> families{};
+    static constexpr std::array<node_id, 8> none{no_slot, no_slot, no_slot, no_slot,
+                                                 no_slot, no_slot, no_slot, no_slot};
+    for (std::size_t d = 0; d < families.size(); ++d) {
+      const node_id beside = around_[slots_ + i][d];
+      families[d] = beside != no_slot && is_refined(beside) ? &children(beside) : &none;
+    }
+    for (std::size_t which = 0; which < 8; ++which) {
+      const node_id child = refined_[i].children[which];
       if (child == no_slot) continue;
-      for (int d = 0; d < direction_count; ++d) {
-        int over = 0, inside = 0;  // the direction to the parent of the neighbour, and its index there
-        for (int a = 0, stride = 1; a < 3; ++a, stride *= 3) {
-          const int x = (which >> a & 1) + direction_of(d)[static_cast<std::size_t>(a)];
-          over += stride * ((x < 0 ? -1 : x > 1 ? 1 : 0) + 1);
-          inside |= (x & 1) << a;
-        }
-        const node_id above = beside[static_cast<std::size_t>(over)];
-        if (above != no_slot && is_refined(above))
-          around_[static_cast<std::size_t>(child)][static_cast<std::size_t>(d)] =
-              children(above)[static_cast<std::size_t>(inside)];
-      }
+      std::array<node_id, direction_count>& to = around_[static_cast<std::size_t>(child)];
+      for (std::size_t d = 0; d < to.size(); ++d) to[d] = (*families[places[which][d].over])[places[which][d].inside];
     }
   }
+  std::size_t links = 0;
+  for (const auto& all : around_)
+    links += static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](node_id n) { return n != no_slot; }));
+  level_neighbours_.reserve(links);
   first_neighbour_.reserve(node_count() + 1);
   for (const auto& all : around_) {
     first_neighbour_.push_back(static_cast<std::uint32_t>(level_neighbours_.size()));
