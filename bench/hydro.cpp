@@ -57,7 +57,7 @@ class workload {
     w.density = 1.0 + s, w.pressure = 1.0 + 0.5 * s, w.velocity = {s, -0.5 * s, 0.3 + s};
     for (int i = 0; i < p_.n_species; ++i)
       w.fraction[i] = 1.0 / p_.n_species + (i == 0 ? 0.1 : i == 1 ? -0.1 : 0.0) * s;
-    to_conserved({p_.gamma}, w, p_.n_species, &tile_[c], static_cast<std::ptrdiff_t>(cells));
+    to_conserved(p_.eos, w, p_.n_species, &tile_[c], static_cast<std::ptrdiff_t>(cells));
   }
 
   std::string name_;
@@ -84,6 +84,9 @@ std::vector<workload> workloads() {
   all.emplace_back("hydro/ppm_hllc_lm/b8/rough", p, 8, best, true);
   p = {}, p.n_species = 2;
   all.emplace_back("hydro/ppm_hllc/b8/species2", p, 8, best, false);
+  p = {}, p.eos = {5.0 / 3.0, eos_kind::white_dwarf, 0.0, 0.1, 1.0};
+  all.emplace_back("hydro/ppm_hllc/b8/white_dwarf", p, 8, best, false);
+  all.emplace_back("hydro/ppm_hllc/b8/white_dwarf/rough", p, 8, best, true);
   p = {}, p.reconstruct = reconstruction::plm;
   all.emplace_back("hydro/plm_hllc/b8", p, 8, best, false);
   p.reconstruct = reconstruction::mp5;

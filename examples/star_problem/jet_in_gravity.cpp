@@ -59,7 +59,7 @@ class jet_in_gravity final : public problem {
     if (r < radius_ && z < 2.0 * radius_) {
       w.density = 0.1;
       w.pressure = 1.0;
-      w.velocity[2] = mach_ * std::sqrt(setting().gamma);
+      w.velocity[2] = mach_ * eos().sound_speed(1.0, 1.0);
     }
     return w;
   }
@@ -90,7 +90,8 @@ class rising_gas final : public analysis {
   void of_cell(const analysis_cell& c, double* values) const override {
     const double speed = c.state.velocity[2];
     values[0] = speed > 0.0 ? c.state.density * c.volume : 0.0;
-    values[1] = speed * speed * c.state.density > c.gamma * c.state.pressure && speed > 0.0 ? c.centre[2] : 0.0;
+    const bool fast = speed > c.eos.sound_speed(c.state.density, c.state.pressure);
+    values[1] = fast ? c.centre[2] : 0.0;
   }
 };
 

@@ -58,7 +58,7 @@ TEST(MovingBody, InPressureEquilibriumIsCarriedUnchanged) {
   s.run();
   const gas& g = s.sim().state();
   const std::ptrdiff_t cells = g.now.cells();
-  const double gamma = s.settings().hydro.gamma, exact = 1.0 / gamma;
+  const double gamma = s.settings().hydro.eos.gamma, exact = 1.0 / gamma;
   double worst = 0.0;
   for (const mesh::slot_id slot : g.own()) {
     const double* u = g.now.block(slot);

@@ -36,7 +36,7 @@ std::vector<sample> shells(const solved& s, cone which) {
       if (!inside(which, x, r)) continue;
       const auto i = static_cast<std::size_t>(r / dr);
       if (i >= sum.size()) sum.resize(i + 1), volume.resize(i + 1), moment.resize(i + 1);
-      sum[i] += v * to_primitive({p.gamma}, g.now.block(b) + c, g.now.cells(), 0, p.dual_energy_switch).pressure;
+      sum[i] += v * to_primitive(p.eos, g.now.block(b) + c, g.now.cells(), 0, p.dual_energy_switch).pressure;
       volume[i] += v;
       moment[i] += v * r;
     }

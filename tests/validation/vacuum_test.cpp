@@ -19,7 +19,7 @@ void check(table& t, const std::string& scheme) {
     double density = 1, pressure = 1;
     for (const mesh::slot_id b : g.mesh.blocks())
       for (int c = 0; c < g.now.cells(); ++c) {
-        const primitive w = to_primitive({s.settings().hydro.gamma}, g.now.block(b) + c, g.now.cells(), 0, 1e-3);
+        const primitive w = to_primitive(s.settings().hydro.eos, g.now.block(b) + c, g.now.cells(), 0, 1e-3);
         density = std::min(density, w.density);
         pressure = std::min(pressure, w.pressure);
       }

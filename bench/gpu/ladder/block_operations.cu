@@ -5,8 +5,8 @@
 #define PLX_HYDRO_ONE_LANE
 #include <algorithm>
 
-#include "gpu/cuda/kernel.hpp"
 #include "block_operations.hpp"
+#include "gpu/cuda/kernel.hpp"
 #include "star/device/bodies/full3d_body.hpp"
 #include "star/device/bodies/run_bodies.hpp"
 #include "star/device/bodies/tiles_body.hpp"
@@ -54,14 +54,14 @@ void launch_blocks(cudaStream_t stream, const one_block<typename Body::arguments
       list.block[i] = items[first + i];
       groups = std::max(groups, static_cast<int>(items[first + i].groups));
     }
-    blocks_kernel<Body><<<count * static_cast<unsigned>(groups), Body::threads, shared, stream>>>(list, groups);
+    blocks_kernel<Body><<<count* static_cast<unsigned>(groups), Body::threads, shared, stream>>>(list, groups);
   }
 }
 
 }  // namespace
 
 void PLX_GPU_LAUNCHER(gather_block)(const gpu::launch& where, const gather_item* items, unsigned n) {
-  launch_blocks<PLX_HYDRO_ISA::tiles_body>(gpu::stream_of(where), items, n);
+  launch_blocks<PLX_HYDRO_ISA::tiles_body<PLX_HYDRO_ISA::ideal_gas>>(gpu::stream_of(where), items, n);
 }
 
 // Either all blocks of a gas use steepening or none; if several gases share a launch, adjacent ones with the same
@@ -71,9 +71,11 @@ void PLX_GPU_LAUNCHER(advance_block_stage)(const gpu::launch& where, const advan
     const bool steep = items[first].contact_steepening;
     while (last < n && items[last].contact_steepening == steep) ++last;
     if (steep)
-      launch_blocks<PLX_HYDRO_ISA::full3d_body<true>>(gpu::stream_of(where), items + first, last - first);
+      launch_blocks<PLX_HYDRO_ISA::full3d_body<true, PLX_HYDRO_ISA::ideal_gas>>(gpu::stream_of(where), items + first,
+                                                                                last - first);
     else
-      launch_blocks<PLX_HYDRO_ISA::full3d_body<false>>(gpu::stream_of(where), items + first, last - first);
+      launch_blocks<PLX_HYDRO_ISA::full3d_body<false, PLX_HYDRO_ISA::ideal_gas>>(gpu::stream_of(where), items + first,
+                                                                                 last - first);
   }
 }
 

@@ -13,39 +13,42 @@
 #include "star/device/bodies/ghosts_body.hpp"
 #include "star/device/bodies/marks_body.hpp"
 #include "star/device/bodies/move_body.hpp"
-#include "star/device/operations.hpp"
 #include "star/device/bodies/run_bodies.hpp"
 #include "star/device/bodies/stage_body.hpp"
 #include "star/device/bodies/tiles_body.hpp"
 #include "star/device/bodies/totals_body.hpp"
+#include "star/device/operations.hpp"
 
 namespace plx::star::device {
 
 namespace {
 
+template <class Eos>
 void launch_full3d(cudaStream_t stream, const stage_arguments& a) {
   if (a.hydro.contact_steepening)
-    launch_body<PLX_HYDRO_ISA::full3d_body<true>>(stream, a);
+    launch_body<PLX_HYDRO_ISA::full3d_body<true, Eos>>(stream, a);
   else
-    launch_body<PLX_HYDRO_ISA::full3d_body<false>>(stream, a);
+    launch_body<PLX_HYDRO_ISA::full3d_body<false, Eos>>(stream, a);
 }
 
 }  // namespace
 
 void PLX_GPU_LAUNCHER(advance_stage)(const gpu::launch& where, const stage_arguments* items, unsigned n) {
   for (unsigned i = 0; i < n; ++i) {
-    if (items[i].hydro.scheme == hydro_scheme::full3d) {
-      launch_full3d(gpu::stream_of(where), items[i]);
-      continue;
-    }
-    with_scheme(items[i].hydro, [&]<reconstruction scheme, riemann_solver solver>() {
-      launch_body<PLX_HYDRO_ISA::stage_body<scheme, solver>>(gpu::stream_of(where), items[i]);
+    PLX_HYDRO_ISA::with_eos(items[i].hydro.eos.kind, [&]<class Eos>() {
+      if (items[i].hydro.scheme == hydro_scheme::full3d) return launch_full3d<Eos>(gpu::stream_of(where), items[i]);
+      with_scheme(items[i].hydro, [&]<reconstruction scheme, riemann_solver solver>() {
+        launch_body<PLX_HYDRO_ISA::stage_body<scheme, solver, Eos>>(gpu::stream_of(where), items[i]);
+      });
     });
   }
 }
 
 void PLX_GPU_LAUNCHER(gather_tiles)(const gpu::launch& where, const tiles_arguments* items, unsigned n) {
-  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::tiles_body>(gpu::stream_of(where), items[i]);
+  for (unsigned i = 0; i < n; ++i)
+    PLX_HYDRO_ISA::with_eos(items[i].hydro.eos.kind, [&]<class Eos>() {
+      launch_body<PLX_HYDRO_ISA::tiles_body<Eos>>(gpu::stream_of(where), items[i]);
+    });
 }
 
 void PLX_GPU_LAUNCHER(finish_step)(const gpu::launch& where, const finish_arguments* items, unsigned n) {
@@ -57,7 +60,10 @@ void PLX_GPU_LAUNCHER(make_ghosts)(const gpu::launch& where, const ghosts_argume
 }
 
 void PLX_GPU_LAUNCHER(correct_fluxes)(const gpu::launch& where, const correction_arguments* items, unsigned n) {
-  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::correction_body>(gpu::stream_of(where), items[i]);
+  for (unsigned i = 0; i < n; ++i)
+    PLX_HYDRO_ISA::with_eos(items[i].hydro.eos.kind, [&]<class Eos>() {
+      launch_body<PLX_HYDRO_ISA::correction_body<Eos>>(gpu::stream_of(where), items[i]);
+    });
 }
 
 void PLX_GPU_LAUNCHER(sum_sides)(const gpu::launch& where, const side_arguments* items, unsigned n) {
@@ -65,7 +71,10 @@ void PLX_GPU_LAUNCHER(sum_sides)(const gpu::launch& where, const side_arguments*
 }
 
 void PLX_GPU_LAUNCHER(mark_cells)(const gpu::launch& where, const marks_arguments* items, unsigned n) {
-  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::marks_body>(gpu::stream_of(where), items[i]);
+  for (unsigned i = 0; i < n; ++i)
+    PLX_HYDRO_ISA::with_eos(items[i].hydro.eos.kind, [&]<class Eos>() {
+      launch_body<PLX_HYDRO_ISA::marks_body<Eos>>(gpu::stream_of(where), items[i]);
+    });
 }
 
 void PLX_GPU_LAUNCHER(move_values)(const gpu::launch& where, const move_arguments* items, unsigned n) {
@@ -73,7 +82,10 @@ void PLX_GPU_LAUNCHER(move_values)(const gpu::launch& where, const move_argument
 }
 
 void PLX_GPU_LAUNCHER(check_blocks)(const gpu::launch& where, const check_arguments* items, unsigned n) {
-  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::check_body>(gpu::stream_of(where), items[i]);
+  for (unsigned i = 0; i < n; ++i)
+    PLX_HYDRO_ISA::with_eos(items[i].hydro.eos.kind, [&]<class Eos>() {
+      launch_body<PLX_HYDRO_ISA::check_body<Eos>>(gpu::stream_of(where), items[i]);
+    });
 }
 
 void PLX_GPU_LAUNCHER(sum_totals)(const gpu::launch& where, const totals_arguments* items, unsigned n) {

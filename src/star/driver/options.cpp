@@ -271,7 +271,8 @@ namespace {
 
 class problem_outside final : public mesh::outside_state {
  public:
-  problem_outside(const problem& p, const gamma_law& eos, int n_species) : p_(p), eos_(eos), n_species_(n_species) {}
+  problem_outside(const problem& p, const equation_of_state& eos, int n_species)
+      : p_(p), eos_(eos), n_species_(n_species) {}
   bool at(int face, const std::array<double, 3>& x, double time, double* u) const override {
     const std::optional<primitive> w = p_.outside(face, x, time);
     if (w) to_conserved(eos_, *w, n_species_, u, 1);
@@ -280,7 +281,7 @@ class problem_outside final : public mesh::outside_state {
 
  private:
   const problem& p_;
-  gamma_law eos_;
+  equation_of_state eos_;
   int n_species_;
 };
 
@@ -303,7 +304,7 @@ result<setup> input::prepare() {
   if (auto fine = refinement.check_inside(*box); !fine) return fine.error();
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
   if (auto known = select_isa(); !known) return known.error();
-  if (auto ready = problem->prepare({box->lower, box->upper, hydro.gamma, box->cell_width(box->max_level)}); !ready)
+  if (auto ready = problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level)}); !ready)
     return ready.error();
 
   setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, problem->modules()};
@@ -311,7 +312,7 @@ result<setup> input::prepare() {
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::inflow) continue;
     s.sides.inflow[f].resize(n_var);
-    to_conserved({hydro.gamma}, problem->inflow(f), parameters->n_species, s.sides.inflow[f].data(), 1);
+    to_conserved(parameters->eos, problem->inflow(f), parameters->n_species, s.sides.inflow[f].data(), 1);
   }
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::problem) continue;
@@ -320,7 +321,7 @@ result<setup> input::prepare() {
           fmt::format("mesh.sides[{}] = \"problem\": expected a problem that knows the state beyond this boundary "
                       "up to run.t_end, found {}; choose \"inflow\" or \"zero_gradient\"",
                       f, problem_name)};
-    s.sides.outside = std::make_shared<problem_outside>(*problem, gamma_law{hydro.gamma}, parameters->n_species);
+    s.sides.outside = std::make_shared<problem_outside>(*problem, parameters->eos, parameters->n_species);
   }
   if (s.sides.outside != nullptr && run.device != "cpu" && parameters->scheme == hydro_scheme::full3d)
     return error{

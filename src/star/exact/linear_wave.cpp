@@ -34,12 +34,12 @@ std::array<vector, 2> across(const vector& n) {
 
 linear_wave::linear_wave(const linear_wave_parameters& parameters) : parameters_(parameters) {
   const auto& q = parameters_;
-  PLX_ASSERT(q.rho > 0 && q.pressure > 0 && q.gamma > 1 && q.wavelength > 0, q.rho, q.pressure, q.gamma, q.wavelength);
+  PLX_ASSERT(q.rho > 0 && q.sound_speed > 0 && q.wavelength > 0, q.rho, q.sound_speed, q.wavelength);
   PLX_ASSERT(q.sign == 1 || q.sign == -1, q.sign);
   const double norm2 = symmetric_norm2(q.direction[0], q.direction[1], q.direction[2]);
   PLX_ASSERT(norm2 > 0, norm2);
   const vector n = scaled(q.direction, 1 / std::sqrt(norm2));
-  const double c = std::sqrt(q.gamma * q.pressure / q.rho), sign = q.sign;
+  const double c = q.sound_speed, sign = q.sign;
   flow_ = scaled(n, sign * q.flow);
   speed_ = sign * (q.kind == wave_kind::sound ? q.flow + c : q.flow);
   switch (q.kind) {

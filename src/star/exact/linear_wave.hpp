@@ -22,7 +22,7 @@ struct linear_wave_parameters {
   wave_kind kind = wave_kind::sound;
   int sign = 1;             ///< +1 travels along the direction, -1 against it: the mirror image
   double amplitude = 1e-6;  ///< relative to rho, or to the sound speed for shear waves
-  double rho = 1, pressure = 0.6, gamma = 5.0 / 3;
+  double rho = 1, pressure = 0.6, sound_speed = 1;
   double flow = 0;                           ///< speed of the background along sign * direction
   std::array<double, 3> direction{1, 0, 0};  ///< need not be normalised
   double wavelength = 1;
@@ -30,7 +30,7 @@ struct linear_wave_parameters {
 
 class linear_wave {
  public:
-  /// Requires: rho > 0, pressure > 0, gamma > 1, wavelength > 0, sign = +1 or -1, a direction that is not zero.
+  /// Requires: rho > 0, sound_speed > 0, wavelength > 0, sign = +1 or -1, a direction that is not zero.
   explicit linear_wave(const linear_wave_parameters& parameters);
 
   /// Speed along +direction.

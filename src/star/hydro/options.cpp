@@ -1,12 +1,17 @@
 #include "star/hydro/options.hpp"
 
+#include <fmt/format.h>
+
+#include <cmath>
+
 #include "base/config.hpp"
 
 namespace plx::star {
 
 void hydro_options::describe(config_table& table) {
   table.section("hydro", "Hydrodynamics");
-  table.add("hydro.gamma", gamma, {.unit = "1", .help = "adiabatic index of the gas", .max = 10.0, .above = 1.0});
+  table.add("hydro.gamma", gamma,
+            {.unit = "1", .help = "adiabatic index of the gas, or of its thermal part", .max = 10.0, .above = 1.0});
   table.add(
       "hydro.cfl", cfl,
       {.unit = "1",
@@ -30,19 +35,37 @@ void hydro_options::describe(config_table& table) {
   table.add("hydro.density_floor", density_floor,
             {.unit = "density", .help = "smaller densities are raised to it, and counted", .min = 0.0});
   table.add("hydro.pressure_floor", pressure_floor,
-            {.unit = "pressure", .help = "smaller pressures are raised to it, and counted", .min = 0.0});
+            {.unit = "pressure", .help = "smaller thermal pressures are raised to it, and counted", .min = 0.0});
   table.add("hydro.dual_energy_switch", dual_energy_switch,
             {.unit = "1",
-             .help = "below this ratio of internal to total energy the pressure is computed from the entropy tracer",
+             .help = "below this ratio of thermal to total energy the pressure is computed from the entropy tracer",
              .min = 0.0,
              .max = 1.0});
   table.add(
       "hydro.dual_energy_reset", dual_energy_reset,
       {.unit = "1",
        .help =
-           "above this ratio of internal energy to the largest total energy of neighbours the entropy tracer is reset",
+           "above this ratio of thermal energy to the largest total energy of neighbours the entropy tracer is reset",
        .min = 0.0,
        .max = 1.0});
+  eos.describe(table);
+}
+
+void eos_options::describe(config_table& table) {
+  table.section("eos", "Equation of state");
+  table.add("eos.kind", kind,
+            {.help = "ideal: p = (gamma - 1) e; stiffened: p = (gamma - 1) e - gamma p_inf; white_dwarf: degenerate "
+                     "electrons at zero temperature and ideal ions; gamma is hydro.gamma",
+             .choices = {"ideal", "stiffened", "white_dwarf"}});
+  table.add("eos.p_inf", p_inf, {.unit = "pressure", .help = "stiffened: p_inf, above 0", .min = 0.0});
+  table.add("eos.electron_pressure", electron_pressure,
+            {.unit = "pressure",
+             .help = "white_dwarf: A of P = A (x (2 x^2 - 3) sqrt(x^2 + 1) + 3 asinh x), 6.002e22 dyn/cm^2",
+             .min = 0.0});
+  table.add("eos.electron_density", electron_density,
+            {.unit = "density",
+             .help = "white_dwarf: B of x = (rho / B)^(1/3), 9.739e5 mu_e g/cm^3, with mu_e nucleons per electron",
+             .min = 0.0});
 }
 
 namespace {
@@ -60,6 +83,31 @@ error wrong(const char* key, const std::string& found, const char* expected) {
 }
 
 }  // namespace
+
+result<eos_parameters> eos_options::parameters(double gamma) const {
+  const int which = index_of(kind, {"ideal", "stiffened", "white_dwarf"});
+  if (which < 0) return wrong("eos.kind", "'" + kind + "'", "'ideal', 'stiffened' or 'white_dwarf'");
+  const auto of_kind = static_cast<eos_kind>(which);
+  const struct {
+    const char* key;
+    double value;
+    eos_kind used_by;
+  } all[] = {{"eos.p_inf", p_inf, eos_kind::stiffened},
+             {"eos.electron_pressure", electron_pressure, eos_kind::white_dwarf},
+             {"eos.electron_density", electron_density, eos_kind::white_dwarf}};
+  for (const auto& [key, value, used_by] : all) {
+    const std::string found = fmt::format("{:g}", value), name = "eos.kind = \"" + kind + "\"";
+    if (used_by == of_kind && !(value > 0.0 && std::isfinite(value)))
+      return wrong(key, found, ("a value above 0, which " + name + " requires").c_str());
+    if (used_by != of_kind && value != 0.0)
+      return wrong(key, found, ("0, because " + name + " does not use it").c_str());
+  }
+  eos_parameters p;
+  p.gamma = gamma, p.kind = of_kind;
+  if (of_kind == eos_kind::stiffened) p.p_inf = p_inf;
+  if (of_kind == eos_kind::white_dwarf) p.electron_pressure = electron_pressure, p.electron_density = electron_density;
+  return p;
+}
 
 result<hydro_parameters> hydro_options::parameters(int n_species) const {
   const int shape = index_of(scheme, {"faces", "full3d"});
@@ -85,8 +133,10 @@ result<hydro_parameters> hydro_options::parameters(int n_species) const {
   if (!(pressure_floor >= 0.0)) return wrong("hydro.pressure_floor", std::to_string(pressure_floor), "at least 0");
   if (n_species < 0 || n_species > max_species)
     return wrong("the number of species", std::to_string(n_species), ("0 to " + std::to_string(max_species)).c_str());
+  const auto gas = eos.parameters(gamma);
+  if (!gas) return gas.error();
   const riemann_solver of_scheme = full ? riemann_solver::hll : riemann_solver::hllc;
-  return hydro_parameters{gamma,
+  return hydro_parameters{*gas,
                           static_cast<star::reconstruction>(line),
                           flux == "auto" ? of_scheme : static_cast<riemann_solver>(solver),
                           n_species,

@@ -1,4 +1,5 @@
-// Options of the hydrodynamics: section [hydro] of an input, and its conversion to the kernels' parameters.
+// Options of the hydrodynamics: sections [hydro] and [eos] of an input, and their conversion to the kernels'
+// parameters.
 //
 // Thread safety: values. Cost: negligible.
 // Example: star/hydro/test/options_test.cpp
@@ -27,7 +28,19 @@ struct integrator {
 inline constexpr integrator ssp_rk3{3, {1.0, 0.25, 2.0 / 3.0}, {1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0}, {0.0, 1.0, 0.5}};
 inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}, {0.0, 1.0, 0.0}};
 
-/// Section [hydro].
+/// Section [eos].
+struct eos_options {
+  std::string kind = "ideal";
+  double p_inf = 0.0;              ///< stiffened
+  double electron_pressure = 0.0;  ///< white_dwarf
+  double electron_density = 0.0;   ///< white_dwarf
+
+  void describe(config_table& table);
+  /// Errors: one line about the first invalid value, or one that the kind does not use.
+  result<eos_parameters> parameters(double gamma) const;
+};
+
+/// Sections [hydro] and [eos].
 struct hydro_options {
   double gamma = 1.4;
   double cfl = 0.0;  ///< 0: courant_number() chooses
@@ -40,6 +53,7 @@ struct hydro_options {
   double pressure_floor = 1e-14;
   double dual_energy_switch = 1e-3;
   double dual_energy_reset = 0.1;
+  eos_options eos;
 
   void describe(config_table& table);
   /// Errors: one line about the first invalid value (an unknown name, gamma <= 1, an option that the scheme lacks,

@@ -38,16 +38,27 @@ enum class hydro_scheme : int { faces, full3d };
 enum class reconstruction : int { ppm, plm, mp5 };
 enum class riemann_solver : int { hllc, hll, lax_friedrichs, hllc_lm };
 
+/// The equations of state of star/hydro/eos.hpp.
+enum class eos_kind : int { ideal, stiffened, white_dwarf };
+
+struct eos_parameters {
+  double gamma = 1.4;  ///< adiabatic index of the thermal part
+  eos_kind kind = eos_kind::ideal;
+  double p_inf = 0.0;              ///< stiffened: p = (gamma - 1) e - gamma p_inf
+  double electron_pressure = 1.0;  ///< white_dwarf: A
+  double electron_density = 1.0;   ///< white_dwarf: B
+};
+
 /// Parameters of the kernels other than the block.
 struct hydro_parameters {
-  double gamma = 1.4;
+  eos_parameters eos;
   reconstruction reconstruct = reconstruction::ppm;
   riemann_solver riemann = riemann_solver::hllc;
   int n_species = 0;
   double density_floor = 1e-12;
-  double pressure_floor = 1e-14;
-  double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this ratio of internal to total energy
-  double dual_energy_reset = 0.1;    ///< tracer reset above this ratio of internal energy to the largest total energy
+  double pressure_floor = 1e-14;     ///< of the thermal pressure (star/hydro/eos.hpp)
+  double dual_energy_switch = 1e-3;  ///< pressure from the tracer below this ratio of thermal to total energy
+  double dual_energy_reset = 0.1;    ///< tracer reset above this ratio of thermal energy to the largest total energy
                                      ///< of neighbours
   hydro_scheme scheme = hydro_scheme::faces;
   bool contact_steepening = false;  ///< full3d: densities at contact discontinuities are reconstructed steeper

@@ -1,11 +1,9 @@
 #include "star/hydro/state.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/assert.hpp"
 #include "num/symmetric.hpp"
-#include "star/hydro/kernel/kernel.hpp"
 
 namespace plx::star {
 
@@ -31,39 +29,33 @@ std::vector<variable_info> primitive_variables(int n_species) {
   return named({"rho", "vel1", "vel2", "vel3", "press", "tau"}, "s", n_species);
 }
 
-double gamma_law::sound_speed(double density, double pressure) const { return std::sqrt(gamma * pressure / density); }
-
-double gamma_law::tracer(double internal_energy) const {
-  return isa_baseline::table.power(internal_energy, 1.0 / gamma);
-}
-
-double gamma_law::internal_energy_of_tracer(double tracer) const { return isa_baseline::table.power(tracer, gamma); }
-
-void to_conserved(const gamma_law& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride) {
-  PLX_ASSERT(w.density > 0.0 && w.pressure > 0.0, w.density, w.pressure);
+void to_conserved(const equation_of_state& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride) {
+  PLX_ASSERT(w.density > 0.0 && w.pressure > eos.least_pressure(w.density), w.density, w.pressure);
   PLX_ASSERT(n_species >= 0 && n_species <= max_species, n_species);
   u[i_density * stride] = w.density;
   double m[3];
   for (int axis = 0; axis < 3; ++axis) u[(i_momentum + axis) * stride] = m[axis] = w.density * w.velocity[axis];
   const double kinetic = 0.5 * symmetric_norm2(m[0], m[1], m[2]) * (1.0 / w.density);
-  const double internal = eos.internal_energy(w.pressure), total = internal + kinetic;
+  const double internal = eos.internal_energy(w.density, w.pressure), total = internal + kinetic;
   u[i_energy * stride] = total;
   // The tracer as a stage would set it, so that a constant state is unchanged to the last bit; but from the pressure
   // where the difference has lost digits.
-  u[i_tracer * stride] = eos.tracer(internal > 0.1 * total ? total - kinetic : internal);
+  const bool as_stage = eos.thermal_energy(w.density, internal) > 0.1 * total;
+  u[i_tracer * stride] = eos.tracer(w.density, as_stage ? total - kinetic : internal);
   for (int s = 0; s < n_species; ++s) u[(i_species + s) * stride] = w.density * w.fraction[s];
 }
 
-primitive to_primitive(const gamma_law& eos, const double* u, std::ptrdiff_t stride, int n_species,
+primitive to_primitive(const equation_of_state& eos, const double* u, std::ptrdiff_t stride, int n_species,
                        double dual_energy_switch) {
   primitive w;
   w.density = u[i_density * stride];
   const double* m = u + i_momentum * stride;
   for (int axis = 0; axis < 3; ++axis) w.velocity[axis] = m[axis * stride] / w.density;
   const double total = u[i_energy * stride];
-  double internal = total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) / w.density;
-  if (internal < dual_energy_switch * total) internal = eos.internal_energy_of_tracer(u[i_tracer * stride]);
-  w.pressure = eos.pressure(internal);
+  const double internal = total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) / w.density;
+  double thermal = eos.thermal_energy(w.density, internal);
+  if (thermal < dual_energy_switch * total) thermal = eos.thermal_energy_of_tracer(u[i_tracer * stride]);
+  w.pressure = eos.of_thermal_energy(w.density, thermal).pressure - eos.pressure_offset();
   for (int s = 0; s < n_species; ++s) w.fraction[s] = u[(i_species + s) * stride] / w.density;
   return w;
 }

@@ -1,10 +1,10 @@
-// The variables of the gas, their names, the gamma-law equation of state, and conversions of one cell for problems and
-// output (the kernels have their own, vectorised ones).
+// The variables of the gas, their names, and conversions of one cell for problems and output (the kernels have their
+// own, vectorised ones).
 //
 // Conserved variables of a cell, in this order in every tile and block:
 //   0 density   1..3 momentum x y z   4 total energy   5 entropy tracer   6.. partial densities rho X_s of the species
-// The entropy tracer is tau = (rho e)^(1/gamma), e the specific internal energy; it gives the pressure where kinetic
-// energy dominates (dual energy).
+// The entropy tracer is tau = (thermal energy per volume)^(1/gamma), which is the internal energy for an ideal gas
+// (star/hydro/eos.hpp); it gives the pressure where other energy dominates (dual energy).
 //
 // Thread safety: pure functions. Cost: some ten ns a cell, no allocation except in the two name tables.
 // Example: star/hydro/test/state_test.cpp
@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "star/hydro/parameters.hpp"
+#include "star/hydro/equation_of_state.hpp"
 
 namespace plx::star {
 
@@ -31,19 +31,6 @@ std::vector<variable_info> conserved_variables(int n_species);
 /// rho vel1 vel2 vel3 press tau s0 s1 ...: as written to mesh files, in the order of to_primitive's values.
 std::vector<variable_info> primitive_variables(int n_species);
 
-/// p = (gamma - 1) rho e.
-struct gamma_law {
-  double gamma = 1.4;
-
-  double pressure(double internal_energy) const { return (gamma - 1.0) * internal_energy; }  ///< per volume
-  double internal_energy(double pressure) const { return pressure / (gamma - 1.0); }         ///< per volume
-  double sound_speed(double density, double pressure) const;
-  /// tau of an internal energy per volume; the same bits as in the kernels.
-  double tracer(double internal_energy) const;
-  /// Internal energy per volume of tau.
-  double internal_energy_of_tracer(double tracer) const;
-};
-
 /// One cell in primitive variables.
 struct primitive {
   double density = 1.0;
@@ -53,12 +40,12 @@ struct primitive {
 };
 
 /// Conserved values of a cell: u[v * stride] for v < variable_count(n_species).
-/// Requires: density > 0, pressure > 0, n_species <= max_species.
-void to_conserved(const gamma_law& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride);
+/// Requires: density > 0, pressure > eos.least_pressure(density), n_species <= max_species.
+void to_conserved(const equation_of_state& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride);
 
-/// Pressure from the total energy, or from the tracer where the internal energy is below `dual_energy_switch` of the
+/// Pressure from the total energy, or from the tracer where the thermal energy is below `dual_energy_switch` of the
 /// total (hydro.dual_energy_switch). Non-finite values pass through.
-primitive to_primitive(const gamma_law& eos, const double* u, std::ptrdiff_t stride, int n_species,
+primitive to_primitive(const equation_of_state& eos, const double* u, std::ptrdiff_t stride, int n_species,
                        double dual_energy_switch);
 
 }  // namespace plx::star

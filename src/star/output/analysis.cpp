@@ -107,14 +107,14 @@ void add_block(const analysis& a, const std::vector<analysis::column>& columns, 
   const std::ptrdiff_t cells = g.now.cells();
   const double* u = g.now.block(slot);
   analysis_cell c;
-  c.gamma = hydro.gamma;
+  c.eos = hydro.eos;
   c.width = g.mesh.cell_width(slot), c.volume = c.width * c.width * c.width, c.level = g.mesh.level(slot);
   std::vector<double> values(columns.size());
   for (int k = 0; k < n; ++k)
     for (int j = 0; j < n; ++j)
       for (int i = 0; i < n; ++i, ++u) {
         c.centre = {g.mesh.centre(slot, 0, i), g.mesh.centre(slot, 1, j), g.mesh.centre(slot, 2, k)};
-        c.state = to_primitive({hydro.gamma}, u, cells, hydro.n_species, hydro.dual_energy_switch);
+        c.state = to_primitive(c.eos, u, cells, hydro.n_species, hydro.dual_energy_switch);
         c.energy = u[i_energy * cells];
         a.of_cell(c, values.data());
         for (std::size_t v = 0; v < values.size(); ++v) to.add(v, columns[v].over_cells, values[v]);

@@ -39,7 +39,7 @@ struct analysis_cell {
   int level = 0;        ///< of its block
   primitive state;
   double energy = 0.0;  ///< total energy per volume
-  double gamma = 1.4;   ///< hydro.gamma
+  equation_of_state eos;
 };
 
 class analysis {

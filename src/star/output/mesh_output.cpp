@@ -24,7 +24,7 @@ void fill_primitives(const gas& g, const hydro_parameters& p, mesh::slot_id slot
   const std::ptrdiff_t cells = g.now.cells();
   const double* u = g.now.block(slot);
   for (std::ptrdiff_t c = 0; c < cells; ++c) {
-    const primitive w = to_primitive({p.gamma}, u + c, cells, p.n_species, p.dual_energy_switch);
+    const primitive w = to_primitive(p.eos, u + c, cells, p.n_species, p.dual_energy_switch);
     double* at = out + c;
     at[0] = w.density;
     for (int a = 0; a < 3; ++a) at[(1 + a) * cells] = w.velocity[a];

@@ -49,7 +49,7 @@ class advection_problem final : public problem {
     std::sort(part.begin(), part.end());
     const double cube = part[0] * part[1] * part[2];
     const double ball = ball_fraction(ball_radius_, from(ball_centre_, cell.centre, t), cell.width);
-    to_conserved(eos(), state(cube, ball), species_count(), u, stride);
+    to_conserved(eos(), valid(state(cube, ball), cell.centre), species_count(), u, stride);
   }
 
   std::vector<named_value> references(double) const override {

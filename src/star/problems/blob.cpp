@@ -20,6 +20,7 @@ namespace {
 
 class blob_problem final : public problem {
  public:
+  bool needs_ideal_gas() const override { return true; }
   void describe(config_table& t) override {
     t.section("blob", "Cold cloud in a supersonic wind");
     t.add("blob.contrast", contrast_, {.unit = "1", .help = "density of the cloud over that of the wind", .above = 0});
@@ -40,7 +41,7 @@ class blob_problem final : public problem {
     to_conserved(eos(), state_of(true), 0, cloud, 1);
     to_conserved(eos(), state_of(false), 0, wind, 1);
     for (int v = 0; v < variable_count(0); ++v) u[v * stride] = inside * cloud[v] + (1.0 - inside) * wind[v];
-    u[i_tracer * stride] = eos().tracer(internal_energy(u, stride));
+    u[i_tracer * stride] = eos().tracer(u[i_density * stride], internal_energy(u, stride));
   }
 
   primitive inflow(int) const override { return state_of(false); }
@@ -62,7 +63,7 @@ class blob_problem final : public problem {
   primitive state_of(bool cloud) const {
     primitive w;
     w.density = cloud ? contrast_ : 1.0;
-    w.pressure = 1.0 / setting().gamma;
+    w.pressure = 1.0 / eos().gamma();
     w.velocity[0] = cloud ? 0.0 : mach_;
     return w;
   }

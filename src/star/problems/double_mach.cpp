@@ -18,6 +18,7 @@ namespace {
 
 class double_mach_problem final : public problem {
  public:
+  bool needs_ideal_gas() const override { return true; }
   void describe(config_table& t) override {
     t.section("double_mach", "Double Mach reflection of a strong shock");
     t.add("double_mach.mach", mach_, {.unit = "1", .help = "Mach number of the shock", .above = 1.0});
@@ -54,11 +55,11 @@ class double_mach_problem final : public problem {
   }
   primitive ahead() const {
     primitive w;
-    w.density = setting().gamma, w.pressure = 1.0;
+    w.density = eos().gamma(), w.pressure = 1.0;
     return w;
   }
   primitive behind() const {
-    const double g = setting().gamma, m2 = mach_ * mach_, ratio = (g + 1.0) * m2 / ((g - 1.0) * m2 + 2.0);
+    const double g = eos().gamma(), m2 = mach_ * mach_, ratio = (g + 1.0) * m2 / ((g - 1.0) * m2 + 2.0);
     const double speed = mach_ * (1.0 - 1.0 / ratio);
     primitive w;
     w.density = g * ratio;

@@ -28,10 +28,10 @@ class implosion_problem final : public problem {
     const double d = std::clamp(beyond_diagonal(c.centre) / c.width[0], -1.0, 1.0), short_side = 1.0 - std::abs(d);
     const double part = d < 0.0 ? 1.0 - 0.5 * short_side * short_side : 0.5 * short_side * short_side;
     double corner[variable_count(0)], rest[variable_count(0)];
-    to_conserved(eos(), state_of(true), 0, corner, 1);
-    to_conserved(eos(), state_of(false), 0, rest, 1);
+    to_conserved(eos(), valid(state_of(true), c.centre), 0, corner, 1);
+    to_conserved(eos(), valid(state_of(false), c.centre), 0, rest, 1);
     for (int v = 0; v < variable_count(0); ++v) u[v * stride] = part * corner[v] + (1.0 - part) * rest[v];
-    u[i_tracer * stride] = eos().tracer(internal_energy(u, stride));
+    u[i_tracer * stride] = eos().tracer(u[i_density * stride], internal_energy(u, stride));
   }
 
  private:

@@ -13,6 +13,7 @@ namespace {
 
 class kelvin_helmholtz_problem final : public problem {
  public:
+  bool needs_ideal_gas() const override { return true; }
   void describe(config_table& t) override {
     t.section("kelvin_helmholtz", "Kelvin-Helmholtz instability of a tanh shear layer (growth rate known)");
     t.add("kelvin_helmholtz.speed", speed_,
@@ -46,7 +47,7 @@ class kelvin_helmholtz_problem final : public problem {
     w.density = density_ + real(mode.rho);
     w.velocity = {layer_->flow(y) + real(mode.velocity_x), real(mode.velocity_y), 0};
     const double c = speed_ / mach_;
-    w.pressure = density_ * c * c / setting().gamma + real(mode.pressure);
+    w.pressure = density_ * c * c / eos().gamma() + real(mode.pressure);
     w.fraction[0] = 0.5 * (1 - std::tanh(y / thickness_));
     w.fraction[1] = 1 - w.fraction[0];
     return w;

@@ -1,4 +1,6 @@
 // A plane wave of small amplitude on a uniform background, periodic along every axis.
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "base/config.hpp"
@@ -68,7 +70,13 @@ class linear_wave_problem final : public problem {
                            : wave_ == "entropy" ? wave_kind::entropy
                            : wave_ == "shear1"  ? wave_kind::shear_first
                                                 : wave_kind::shear_second;
-    solution_.emplace(linear_wave_parameters{kind, sign_, amplitude_, density_, pressure_, setting().gamma, flow_,
+    if (const double least = eos().least_pressure(density_); !(pressure_ > least))
+      return error{
+          fmt::format("linear_wave.pressure = {:g}: expected more than {:g}, the pressure of cold gas of "
+                      "linear_wave.density = {:g}",
+                      pressure_, least, density_)};
+    const double sound = eos().sound_speed(density_, pressure_);
+    solution_.emplace(linear_wave_parameters{kind, sign_, amplitude_, density_, pressure_, sound, flow_,
                                              plane_.normal(), plane_.wavelength()});
     return {};
   }

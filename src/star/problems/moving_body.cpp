@@ -21,6 +21,7 @@ namespace {
 
 class moving_body_problem final : public problem {
  public:
+  bool needs_ideal_gas() const override { return true; }
   void describe(config_table& t) override {
     t.section("moving_body", "Dense body in a fast uniform flow");
     t.add("moving_body.profile", profile_,
@@ -73,7 +74,7 @@ class moving_body_problem final : public problem {
  private:
   /// At a distance of r radii from the middle of the body.
   primitive state(double r) const {
-    const double gamma = setting().gamma, thin = 1.0 / contrast_;
+    const double gamma = eos().gamma(), thin = 1.0 / contrast_;
     primitive w;
     w.velocity = velocity_;
     if (profile_ == "star") {

@@ -18,6 +18,7 @@ namespace {
 
 class noh_problem final : public problem {
  public:
+  bool needs_ideal_gas() const override { return true; }
   void describe(config_table& t) override {
     t.section("noh", "Noh's implosion of cold gas");
     t.add("noh.dimensions", dimensions_,
@@ -31,7 +32,7 @@ class noh_problem final : public problem {
   primitive at(const vector& x, double t) const override {
     const int d = dimensions();
     const vector from{x[0] - centre_[0], x[1] - centre_[1], d == 3 ? x[2] - centre_[2] : 0.0};
-    const double r = std::sqrt(symmetric_norm2(from[0], from[1], from[2])), gamma = setting().gamma;
+    const double r = std::sqrt(symmetric_norm2(from[0], from[1], from[2])), gamma = eos().gamma();
     const double shock = 0.5 * (gamma - 1.0);
     primitive w;
     if (r < shock * t) {
@@ -48,7 +49,7 @@ class noh_problem final : public problem {
   }
 
   std::vector<named_value> references(double t) const override {
-    return {{"shock_radius", "code", 0.5 * (setting().gamma - 1.0) * t}, {"density_behind", "code", behind()}};
+    return {{"shock_radius", "code", 0.5 * (eos().gamma() - 1.0) * t}, {"density_behind", "code", behind()}};
   }
 
   profile_table exact_profile(double t) const override {
@@ -70,7 +71,7 @@ class noh_problem final : public problem {
  private:
   int dimensions() const { return dimensions_ == "3" ? 3 : 2; }
   double behind() const {
-    const double gamma = setting().gamma, ratio = (gamma + 1.0) / (gamma - 1.0);
+    const double gamma = eos().gamma(), ratio = (gamma + 1.0) / (gamma - 1.0);
     return dimensions() == 3 ? ratio * ratio * ratio : ratio * ratio;
   }
 

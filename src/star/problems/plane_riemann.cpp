@@ -33,12 +33,15 @@ void plane_riemann::describe(config_table& t) {
 }
 
 result<void> plane_riemann::do_prepare() {
-  const auto state = [](const std::array<double, 3>& s) { return gas_state{s[0], s[1], s[2]}; };
+  const double offset = eos().pressure_offset();  // p + p_inf of a stiffened gas is as p of an ideal one
+  const auto state = [&](const std::array<double, 3>& s) { return gas_state{s[0], s[1], s[2] + offset}; };
   for (const auto* side : {&options_.left, &options_.right}) {
     const std::string key = section_ + (side == &options_.left ? ".left" : ".right");
-    if ((*side)[0] <= 0 || (*side)[2] <= 0) {
-      return error{key + ": expected [density > 0, velocity, pressure > 0], found density " +
-                   fmt::format("{:g}", (*side)[0]) + " and pressure " + fmt::format("{:g}", (*side)[2])};
+    const double least = (*side)[0] > 0 ? eos().least_pressure((*side)[0]) : 0.0;
+    if ((*side)[0] <= 0 || (*side)[2] <= least) {
+      return error{
+          fmt::format("{}: expected [density > 0, velocity, pressure > {:g}], found density {:g} and pressure {:g}",
+                      key, least, (*side)[0], (*side)[2])};
     }
     if (options_.periodic && (*side)[1] != 0) {
       return error{key + ": expected velocity 0 because " + section_ + ".periodic is true, found " +
@@ -48,7 +51,7 @@ result<void> plane_riemann::do_prepare() {
   auto direction = plane_direction::make(options_.direction, setting(), (section_ + ".direction").c_str());
   if (!direction) return direction.error();
   direction_ = *direction;
-  solution_.emplace(state(options_.left), state(options_.right), setting().gamma);
+  if (!eos().has_cold_curve()) solution_.emplace(state(options_.left), state(options_.right), eos().gamma());
   return {};
 }
 
@@ -60,13 +63,14 @@ plane_riemann::place plane_riemann::locate(const vector& x) const {
 
 primitive plane_riemann::side(bool is_left, bool mirrored) const {
   const auto& s = is_left ? options_.left : options_.right;
-  return turned({s[0], s[1], s[2]}, is_left, mirrored);
+  return turned({s[0], s[1], s[2] + eos().pressure_offset()}, is_left, mirrored);
 }
 
 primitive plane_riemann::turned(const gas_state& s, bool from_left, bool mirrored) const {
   primitive w;
   w.density = std::max(s.rho, vacuum);
-  w.pressure = std::max(s.pressure, vacuum);
+  const double offset = eos().pressure_offset();
+  w.pressure = std::max(s.pressure, std::max(vacuum, 1e-12 * offset)) - offset;
   for (int axis = 0; axis < 3; ++axis) {
     w.velocity[axis] = (mirrored ? -s.velocity : s.velocity) * direction_.normal()[axis];
   }
@@ -81,7 +85,8 @@ primitive plane_riemann::at(const vector& x, double t) const {
 }
 
 bool plane_riemann::has_exact(double t) const {
-  if (t == 0 || !options_.periodic) return true;
+  if (t == 0) return true;
+  if (!solution_ || !options_.periodic) return solution_.has_value();
   const wave_fan& fan = solution_->fan();
   return std::max(std::abs(fan.left_head), std::abs(fan.right_head)) * t < 0.25 * direction_.wavelength();
 }
@@ -102,7 +107,7 @@ void plane_riemann::average(const cell& c, double t, double* u, std::ptrdiff_t s
   to_conserved(eos(), side(true, mirrored), species_count(), left.data(), 1);
   to_conserved(eos(), side(false, mirrored), species_count(), right.data(), 1);
   for (int v = 0; v < n_var; ++v) u[v * stride] = part * left[v] + (1 - part) * right[v];
-  u[i_tracer * stride] = eos().tracer(internal_energy(u, stride));
+  u[i_tracer * stride] = eos().tracer(u[i_density * stride], internal_energy(u, stride));
 }
 
 profile_table plane_riemann::exact_profile(double t) const {
@@ -123,8 +128,9 @@ profile_table plane_riemann::exact_profile(double t) const {
 }
 
 std::vector<named_value> plane_riemann::references(double t) const {
-  if (!has_exact(t)) return {};
-  return {{"star_pressure", "code", solution_->star_pressure()}, {"star_velocity", "code", solution_->star_velocity()}};
+  if (!has_exact(t) || !solution_) return {};
+  return {{"star_pressure", "code", solution_->star_pressure() - eos().pressure_offset()},
+          {"star_velocity", "code", solution_->star_velocity()}};
 }
 
 }  // namespace plx::star

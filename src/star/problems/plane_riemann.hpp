@@ -32,7 +32,7 @@ class plane_riemann : public problem {
   void describe(config_table& table) override;
   int species_count() const override { return options_.species ? 2 : 0; }
   primitive at(const vector& x, double t) const override;
-  /// Periodic: until the waves of the two planes meet.
+  /// Ideal and stiffened gases. Periodic: until the waves of the two planes meet.
   bool has_exact(double t) const override;
   void average(const cell& c, double t, double* u, std::ptrdiff_t stride) const override;
   profile_table exact_profile(double t) const override;

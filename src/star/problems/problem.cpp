@@ -36,8 +36,14 @@ std::array<double, max_samples> offsets(int n) {
 
 result<void> problem::prepare(const problem_setting& setting) {
   setting_ = setting;
-  PLX_ASSERT(setting.gamma > 1, setting.gamma);
+  PLX_ASSERT(setting.eos.gamma() > 1, setting.eos.gamma());
   for (int axis = 0; axis < 3; ++axis) PLX_ASSERT_LT(setting.lower[axis], setting.upper[axis]);
+  const eos_kind kind = setting.eos.parameters().kind;
+  if (needs_ideal_gas() && kind != eos_kind::ideal)
+    return error{
+        fmt::format("eos.kind = \"{}\": expected \"ideal\", the only equation of state for which the formulas "
+                    "of this problem hold; choose it, or another problem",
+                    name_of(kind))};
   return do_prepare();
 }
 
@@ -58,18 +64,16 @@ vector problem::box_width() const {
   return w;
 }
 
-namespace {
-
-// Errors: std::invalid_argument, thrown.
-const primitive& valid(const primitive& w, const vector& x) {
-  if (w.density > 0.0 && w.pressure > 0.0) return w;
+const primitive& problem::valid(const primitive& w, const vector& x) const {
+  const double least = w.density > 0.0 ? eos().least_pressure(w.density) : 0.0;
+  if (w.density > 0.0 && w.pressure > least) return w;
+  const std::string expected =
+      least == 0.0 ? "density and pressure above 0" : fmt::format("a pressure above {:g}, that of cold gas", least);
   throw std::invalid_argument(fmt::format(
-      "the problem's state at ({:.6g}, {:.6g}, {:.6g}): expected density and pressure above 0, found density "
-      "{:g} and pressure {:g}; change the problem's options, or its function at()",
-      x[0], x[1], x[2], w.density, w.pressure));
+      "the problem's state at ({:.6g}, {:.6g}, {:.6g}): expected {}, found density {:g} and pressure {:g}; change the "
+      "problem's options, or its function at()",
+      x[0], x[1], x[2], expected, w.density, w.pressure));
 }
-
-}  // namespace
 
 void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride) const {
   const std::array<int, 3> n = samples(c, t);
@@ -87,7 +91,7 @@ void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride)
     for (int v = 0; v < n_var; ++v) sum[v].add(sample[v]);
   }
   for (int v = 0; v < n_var; ++v) u[v * stride] = sum[v].value() / count;
-  u[i_tracer * stride] = eos().tracer(internal_energy(u, stride));
+  u[i_tracer * stride] = eos().tracer(u[i_density * stride], internal_energy(u, stride));
 }
 
 std::array<int, 3> problem::samples(const cell&, double) const { return {2, 2, 2}; }

@@ -32,7 +32,7 @@ using vector = std::array<double, 3>;
 /// The parts of the input that a problem depends on.
 struct problem_setting {
   vector lower{-0.5, -0.5, -0.5}, upper{0.5, 0.5, 0.5};  ///< the box, code units
-  double gamma = 1.4;
+  equation_of_state eos;
   double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: unknown
 };
 
@@ -73,6 +73,9 @@ class problem {
   result<void> prepare(const problem_setting& setting);
   const problem_setting& setting() const noexcept { return setting_; }
 
+  /// Do the problem's formulas hold for an ideal gas only? prepare() refuses others then.
+  virtual bool needs_ideal_gas() const { return false; }
+
   /// Number of species that the problem carries; their fractions sum to one.
   virtual int species_count() const { return 0; }
 
@@ -111,7 +114,10 @@ class problem {
   /// Points along each axis that average() uses in this cell: 1, or 2, 4, 8, 16 (pairs of Gauss points in equal parts).
   virtual std::array<int, 3> samples(const cell& c, double t) const;
 
-  gamma_law eos() const { return {setting_.gamma}; }
+  const equation_of_state& eos() const { return setting_.eos; }
+  /// The state at a point, for to_conserved(). Errors: std::invalid_argument, thrown: a density that is not positive,
+  /// or a pressure not above that of cold gas.
+  const primitive& valid(const primitive& w, const vector& x) const;
   /// Internal energy of conserved values: total minus kinetic, with the rounding of to_conserved() and of the kernels,
   /// so that a constant state stays constant.
   static double internal_energy(const double* u, std::ptrdiff_t stride);

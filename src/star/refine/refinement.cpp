@@ -132,13 +132,14 @@ class block_marker {
     for (int a = 0; a < 3; ++a)
       if ((wanted >> (1 + a) & 1) != 0) c.value(1 + a)[at] = m[a * stride] * inverse;
     if (wanted < 2) return;  // density alone
-    const gamma_law eos{s_.hydro.gamma};
+    const equation_of_state eos(s_.hydro.eos);
     const double total = u[i_energy * stride];
-    const double heat = total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) * inverse;
+    const double heat =
+        eos.thermal_energy(density, total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) * inverse);
     const bool cold = !(heat > s_.hydro.dual_energy_switch * total);
-    const double pressure = eos.pressure(cold ? eos.internal_energy_of_tracer(u[i_tracer * stride]) : heat);
-    c.value(i_pressure)[at] = pressure;
-    if ((wanted & 0b1110) != 0) c.value(i_sound)[at] = eos.sound_speed(density, pressure);
+    const auto here = eos.of_thermal_energy(density, cold ? eos.thermal_energy_of_tracer(u[i_tracer * stride]) : heat);
+    c.value(i_pressure)[at] = here.pressure;
+    if ((wanted & 0b1110) != 0) c.value(i_sound)[at] = here.sound_speed;
   }
 
   // The largest difference of each cell to its two neighbours along an axis, relative to the larger of both values.

@@ -16,6 +16,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
+template <class Eos>
 struct correction_body {
   using arguments = device::correction_arguments;
   static constexpr int threads = 128, phases = 7, groups_per_unit = 2;
@@ -90,7 +91,7 @@ struct correction_body {
       double value[i_species], finite = 0.0;
       for (int v = 0; v < i_species; ++v) value[v] = u[v * volume];
       for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
-      settle(p, value, 1, finite, 0.0, cell, every_lane, sums);
+      settle<Eos>(p, value, 1, finite, 0.0, cell, every_lane, sums);
       for (int v = 0; v < i_species; ++v) u[v * volume] = value[v];
     }
     device::block_report& report = a.reports[item.position];

@@ -22,7 +22,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-template <bool steep>
+template <bool steep, class Eos>
 struct full3d_body {
   using arguments = device::stage_arguments;
   static constexpr int threads = 384, phases = 4, groups_per_unit = 2;
@@ -103,12 +103,12 @@ struct full3d_body {
   }
 
   /// Values at both ends of an axis through the cell at `cell`.
-  PLX_INLINE static void both_ends(const double* cell, const line& l, int axis, double gamma, face_state& minus,
+  PLX_INLINE static void both_ends(const double* cell, const line& l, int axis, const Eos& eos, face_state& minus,
                                    face_state& plus) {
     const double* pressure = cell + i_pressure * variable;
     point_pair p;
     if constexpr (steep)
-      p = reconstruct_density(cell, pressure, axis, gamma);
+      p = reconstruct_density(cell, pressure, axis, eos);
     else
       p = reconstruct_point(cell, axis);
     minus.density = p.minus, plus.density = p.plus;
@@ -141,27 +141,28 @@ struct full3d_body {
     static_assert(threads == 2 * lines);
     const int number = thread % lines;
     const bool corners = thread >= lines;
+    const Eos eos(a.hydro.eos);
     const line l = line_of(number);
     double* sums = place_of(parts, number) + (corners ? point_variables * part : 0);
     PLX_NO_UNROLL
     for (int pair = 0; pair < 2; ++pair) {
       const int across = corners ? l.step_a + (pair == 0 ? l.step_b : -l.step_b) : pair == 0 ? l.step_a : l.step_b;
-      walk_pair(l, across, pair != 0, corners, a.hydro.gamma, shared, sums);
+      walk_pair(l, across, pair != 0, corners, eos, shared, sums);
     }
   }
 
   /// The fluxes at the points `across` and -`across` of all faces of a line.
-  PLX_INLINE static void walk_pair(const line& l, int across, bool second, bool corners, double gamma,
+  PLX_INLINE static void walk_pair(const line& l, int across, bool second, bool corners, const Eos& eos,
                                    const double* shared, double* sums) {
     face_state below_up{}, below_down{};  // at these two points, from the cell below
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       const double* cell = shared + l.first + c * l.step;
       face_state above_up, above_down, next_up, next_down;
-      both_ends(cell, l, l.step + across, gamma, above_down, next_up);
-      both_ends(cell, l, l.step - across, gamma, above_up, next_down);
+      both_ends(cell, l, l.step + across, eos, above_down, next_up);
+      both_ends(cell, l, l.step - across, eos, above_up, next_down);
       if (c >= 0) {
-        face_flux f = hll(below_down, above_down, gamma) + hll(below_up, above_up, gamma);
+        face_flux f = hll(below_down, above_down, eos) + hll(below_up, above_up, eos);
         double* to = sums + c * box_lines;
         if (second)
           f = corners ? simpson_of<face_part::corners>(get(to), f) : simpson_of<face_part::edges_b>(get(to), f);
@@ -179,7 +180,8 @@ struct full3d_body {
   PLX_INLINE static void finish(const arguments& a, const stage_box& b, int number, const double* shared,
                                 double* parts) {
     const line l = line_of(number);
-    const double gamma = a.hydro.gamma, dt_dx = a.control->dt / b.block.dx;
+    const Eos eos(a.hydro.eos);
+    const double dt_dx = a.control->dt / b.block.dx;
     const std::ptrdiff_t w = tile_row(a), tile_step = l.axis == 0 ? 1 : l.axis == 1 ? w : w * w;
     const double* tracer = tile_of(a, b) + i_tracer * tile_volume(a) +
                            (l.axis == 0   ? l.s * w + l.t * w * w
@@ -196,14 +198,14 @@ struct full3d_body {
       face_state above, next;
       double tracer_above, tracer_next;
       const double* at_cell = shared + l.first + c * l.step;
-      both_ends(at_cell, l, l.step, gamma, above, next);
+      both_ends(at_cell, l, l.step, eos, above, next);
       const face_state cell = average_at(at_cell, l);
       window.template step<true>(tracer[(c + 2) * tile_step], tracer_above, tracer_next);
       if (c >= 0) {
         double* at_face = sums + c * box_lines;
         const face_flux rim = simpson_of<face_part::corners>(get(at_face), get(at_face + point_variables * part));
-        face_flux f = simpson_of<face_part::centre>(rim, hll(below, above, gamma));
-        const bool limited = keep_positive<false>(cell_below, cell, gamma, dt_dx, f), from_above = less(f.mass, 0.0);
+        face_flux f = simpson_of<face_part::centre>(rim, hll(below, above, eos));
+        const bool limited = keep_positive<false>(cell_below, cell, eos, dt_dx, f), from_above = less(f.mass, 0.0);
         const double upwind = limited ? select(from_above, tracer[c * tile_step], tracer[(c - 1) * tile_step])
                                       : select(from_above, tracer_above, tracer_below);
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
@@ -239,10 +241,10 @@ struct full3d_body {
         const double z = vmax(at_cell[-plane_of_tile], at_cell[plane_of_tile]);
         return vmax(vmax(x, energy), vmax(y, z));
       };
-      update_cell(a, b, i, j, k,
-                  {parts + i * box_lines + k * box_edge + j, parts + axis + j * box_lines + k * box_edge + i,
-                   parts + 2 * axis + k * box_lines + j * box_edge + i, part},
-                  energy_around, sums);
+      update_cell<Eos>(a, b, i, j, k,
+                       {parts + i * box_lines + k * box_edge + j, parts + axis + j * box_lines + k * box_edge + i,
+                        parts + 2 * axis + k * box_lines + j * box_edge + i, part},
+                       energy_around, sums);
     }
     report_cells(a, b, sums);
   }

@@ -9,11 +9,12 @@
 #include "star/device/bodies/ghost_cell.hpp"
 #include "star/device/bodies/level_cell.hpp"
 #include "star/device/data/regrid_data.hpp"
-#include "star/hydro/kernel/kernel_primitive.hpp"
+#include "star/hydro/eos.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
+template <class Eos>
 struct marks_body {
   using arguments = device::marks_arguments;
   static constexpr int threads = 128, phases = 1, groups_per_unit = 4;
@@ -21,7 +22,7 @@ struct marks_body {
   static std::size_t shared_bytes(const arguments&) { return 0; }
   static int groups(const arguments& a) { return a.n_blocks; }
 
-  /// Density, velocities, pressure, sound speed.
+  /// Density, velocities, positive pressure (star/hydro/eos.hpp), sound speed.
   struct values {
     double q[n_looked_at + 1];
   };
@@ -81,11 +82,14 @@ struct marks_body {
       w.q[1 + c] = m[c] * inverse;
     }
     const double total = from.first[i_energy * from.variable];
-    double heat = total - 0.5 * sum_of_axes(m[0] * m[0], m[1] * m[1], m[2] * m[2]) * inverse;
-    if (!(heat > a.hydro.dual_energy_switch * total)) heat = power(from.first[i_tracer * from.variable], a.hydro.gamma);
-    const double pressure = (a.hydro.gamma - 1.0) * heat;
+    const Eos eos(a.hydro.eos);
+    const typename Eos::cold cold = eos.at(density);
+    double heat = eos.thermal_energy(total - 0.5 * sum_of_axes(m[0] * m[0], m[1] * m[1], m[2] * m[2]) * inverse, cold);
+    if (!(heat > a.hydro.dual_energy_switch * total))
+      heat = eos.thermal_energy_of_tracer(from.first[i_tracer * from.variable]);
+    const double pressure = eos.pressure(heat, cold);
     w.q[4] = pressure;
-    if ((wanted & 0b1110) != 0) w.q[i_sound] = vsqrt(a.hydro.gamma * pressure / density);
+    if ((wanted & 0b1110) != 0) w.q[i_sound] = eos.sound_speed(density, pressure, cold);
     return w;
   }
 

@@ -91,6 +91,7 @@ struct move_body {
   }
 };
 
+template <class Eos>
 struct check_body {
   using arguments = device::check_arguments;
   static constexpr int threads = 128, phases = 1, groups_per_unit = 4;
@@ -110,7 +111,7 @@ struct check_body {
       double value[i_species], finite = 0.0;
       for (int v = 0; v < i_species; ++v) value[v] = u[static_cast<std::ptrdiff_t>(v) * cells];
       for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
-      settle(p, value, 1, finite, 0.0, cell, every_lane, sums);
+      settle<Eos>(p, value, 1, finite, 0.0, cell, every_lane, sums);
       for (int v = 0; v < i_species; ++v) u[static_cast<std::ptrdiff_t>(v) * cells] = value[v];
     }
     device::block_report& report = a.reports[group];

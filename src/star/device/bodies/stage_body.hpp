@@ -27,7 +27,7 @@ constexpr int box_row = box_edge + 1, box_plane = box_edge * box_row, box_double
 PLX_INLINE int in_box(int i, int j, int k) { return k * box_plane + j * box_row + i; }
 PLX_INLINE int box_step(int axis) { return axis == 0 ? 1 : axis == 1 ? box_row : box_plane; }
 
-template <reconstruction scheme, riemann_solver solver>
+template <reconstruction scheme, riemann_solver solver, class Eos>
 struct stage_body {
   using arguments = device::stage_arguments;
   static constexpr int threads = 3 * box_lines, phases = 3;
@@ -79,7 +79,7 @@ struct stage_body {
         for (int v = 0; v < 3; ++v)
           if (v == axis) u[i_momentum + v] = turned(u[i_momentum + v], from.normal);
       }
-      if (to_primitive(a.hydro, gas_variables, u, 1, to, box_doubles) && counts)
+      if (to_primitive<Eos>(a.hydro, gas_variables, u, 1, to, box_doubles) && counts)
         add_to(&a.reports[b.position].input_floors, 1);
     }
   }
@@ -119,7 +119,8 @@ struct stage_body {
       window[v].begin(l.cell(-3)[o], l.cell(-2)[o], l.cell(-1)[o], l.cell(0)[o]);
       left[v] = below[v] = 0.0;
     }
-    const double gamma = a.hydro.gamma, dt_dx = a.control->dt / b.block.dx;
+    const Eos eos(a.hydro.eos);
+    const double dt_dx = a.control->dt / b.block.dx;
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       const face_state cell{window[0].average(), window[1].average(), window[2].average(), window[3].average(),
@@ -136,8 +137,8 @@ struct stage_body {
       }
       if (c >= 0) {
         face_flux f = solve<solver>(face_state{left[0], left[1], left[2], left[3], left[4]},
-                                    face_state{lower[0], lower[1], lower[2], lower[3], lower[4]}, gamma);
-        const bool limited = keep_positive<skips_similar<scheme>>(cell_below, cell, gamma, dt_dx, f),
+                                    face_state{lower[0], lower[1], lower[2], lower[3], lower[4]}, eos);
+        const bool limited = keep_positive<skips_similar<scheme>>(cell_below, cell, eos, dt_dx, f),
                    from_above = less(f.mass, 0.0);
         const double upwind =
             limited ? select(from_above, tracer, tracer_below) : select(from_above, lower[i_tracer], left[i_tracer]);
@@ -178,7 +179,7 @@ struct stage_body {
     for (int e = thread; e < box_cells; e += threads) {
       const int i = e % box_edge, j = e / box_edge % box_edge, k = e / box_lines;
       const double* d = shared + axis + in_box(i, j, k);
-      update_cell(
+      update_cell<Eos>(
           a, b, i, j, k, {d, d + axis, d + 2 * axis, box_doubles},
           [&](double energy) { return energy_around(a, b, b.x0 + i, b.y0 + j, b.z0 + k, energy); }, sums);
     }

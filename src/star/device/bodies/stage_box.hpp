@@ -60,7 +60,7 @@ struct flux_differences {
 };
 
 /// Updates cell (i, j, k) of the box. `energy_around(total energy of the cell)`: the largest of it and its neighbours'.
-template <class EnergyAround>
+template <class Eos, class EnergyAround>
 PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b, int i, int j, int k,
                             const flux_differences& d, EnergyAround energy_around, tally& sums) {
   const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(a.n) * a.n * a.n;
@@ -79,7 +79,7 @@ PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b
     if (v == i_density || v == i_energy) finite = finite + (dx + dy + dz) * 0.0;  // sum3 may lose a NaN
     if (v == i_energy) energy = u;
   }
-  settle(p, u_new, 1, finite, energy_around(energy), cell, every_lane, sums);
+  settle<Eos>(p, u_new, 1, finite, energy_around(energy), cell, every_lane, sums);
   double* target = a.target + b.block.values + cell;
   PLX_UNROLL
   for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];

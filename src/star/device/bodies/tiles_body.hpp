@@ -17,6 +17,7 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
+template <class Eos>
 struct tiles_body {
   using arguments = device::tiles_arguments;
   static constexpr int threads = 512, phases = 16, groups_per_unit = 2;
@@ -152,7 +153,7 @@ struct tiles_body {
       PLX_UNROLL
       for (int v = 0; v < i_species; ++v) u[v] = first[v * tile.volume + e];
       first[device::tile_energy * tile.volume + e] = u[i_energy];
-      floored += to_primitive(a.hydro, i_species, u, 1, first + e, tile.volume) ? 1 : 0;
+      floored += to_primitive<Eos>(a.hydro, i_species, u, 1, first + e, tile.volume) ? 1 : 0;
     }
     if (floored != 0) add_to(&a.reports[group].input_floors, floored);
   }

@@ -167,6 +167,12 @@ void add_stages(std::vector<operation_row>& rows) {
     rows.push_back(on_mesh(advance_stage, name_of(full3d_options(steepening)) + "/refined", refined(box, 1, 7),
                            full3d_options(steepening), stage_of(2), row_use::check));
 
+  const gas_options mp5 = options_of(reconstruction::mp5, riemann_solver::hllc_lm);
+  for (const auto kind : {eos_kind::stiffened, eos_kind::white_dwarf})
+    for (const gas_options& o : {ppm, mp5, full3d_options(true)})
+      rows.push_back(on_mesh(advance_stage, std::string(name_of(kind)) + "/" + name_of(o), refined(box, 1, 7),
+                             with_kind(o, kind), stage_of(2), row_use::check));
+
   const auto cube = [](int blocks, int n) { return mesh::block_mesh(cube_of(blocks, n, mesh::boundary::outflow)); };
   for (const gas_options& o : {ppm, plm, options_of(reconstruction::mp5, riemann_solver::hllc)})
     rows.push_back(on_mesh(advance_stage, name_of(o), cube(8, 8), o, stage_of(1), row_use::time));
@@ -186,6 +192,9 @@ void add_tiles(std::vector<operation_row>& rows) {
   rows.push_back(on_mesh(gather_tiles, "central/supersonic",
                          refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::central, 3), 2, 7, 0.1),
                          full3d_options(), place_tiles, row_use::check, 0.5));
+  rows.push_back(on_mesh(gather_tiles, "white_dwarf",
+                         refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::minmod, 3), 2, 7, 0.1),
+                         with_kind(full3d_options(), eos_kind::white_dwarf), place_tiles, row_use::check));
   const mesh::block_mesh large(cube_of(8, 8, mesh::boundary::outflow));
   rows.push_back(on_mesh(gather_tiles, "uniform", large, full3d_options(), place_tiles, row_use::time));
 }
@@ -203,6 +212,8 @@ void add_levels(std::vector<operation_row>& rows) {
   rows.push_back(on_mesh(make_ghosts, "minmod/supersonic", small, o, place_ghosts, row_use::check, 0.5));
   const mesh::block_mesh large = refined(box_of(4, 8, mesh::boundary::outflow, mesh::limiter::minmod, 2), 2, 7);
   rows.push_back(on_mesh(make_ghosts, "minmod", large, o, place_ghosts, row_use::time));
+  rows.push_back(on_mesh(correct_fluxes, "white_dwarf", small, with_kind(o, eos_kind::white_dwarf), place_correction,
+                         row_use::check));
   for (const auto& [m, use] : {std::pair(&small, row_use::check), std::pair(&large, row_use::time)}) {
     rows.push_back(on_mesh(correct_fluxes, "last", *m, o, place_correction, use));
     rows.push_back(on_mesh(sum_sides, "outflow", *m, o, place_sides, use));

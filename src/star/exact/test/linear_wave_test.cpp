@@ -35,7 +35,7 @@ TEST(LinearWave, PerturbationsAreEigenvectorsOfTheFlux) {
                                  .amplitude = 0.1,
                                  .rho = 1.3,
                                  .pressure = 0.9,
-                                 .gamma = 1.4,
+                                 .sound_speed = std::sqrt(1.4 * 0.9 / 1.3),
                                  .flow = 0.7,
                                  .direction = direction,
                                  .wavelength = 0.4};

@@ -87,25 +87,27 @@ struct box_task {
 
 /// Converts cells [from, to) of a row; the last vector may overlap the previous one. Returns true if a floor was
 /// needed.
+template <class Eos>
 PLX_INLINE bool convert_row(const box_task& t, int from, int to, int j, int k) {
   bool floored = false;
   for (int i = from; i < to; i += lanes) {
     const int start = i + lanes <= to ? i : to - lanes;
-    floored |= to_primitive(t.p, t.n_var, t.in.tile + t.in_tile(start, j, k), t.tile_variable(),
-                            t.s.primitive + t.in_primitive(start, j, k), t.primitive_variable());
+    floored |= to_primitive<Eos>(t.p, t.n_var, t.in.tile + t.in_tile(start, j, k), t.tile_variable(),
+                                 t.s.primitive + t.in_primitive(start, j, k), t.primitive_variable());
   }
   return floored;
 }
 
 /// The box and its six arms of g layers.
-inline bool convert_box(const box_task& t) {
+template <class Eos>
+bool convert_box(const box_task& t) {
   bool floored = false;
   for (int k = -g; k < t.b.z + g; ++k)
     for (int j = -g; j < t.b.y + g; ++j) {
       const bool outside_z = k < 0 || k >= t.b.z, outside_y = j < 0 || j >= t.b.y;
       if (outside_y && outside_z) continue;
       const int arm = outside_y || outside_z ? 0 : g;
-      floored |= convert_row(t, -arm, t.b.x + arm, j, k);
+      floored |= convert_row<Eos>(t, -arm, t.b.x + arm, j, k);
     }
   return floored;
 }
@@ -116,7 +118,7 @@ PLX_INLINE double* side_flux(const box_task& t, int side, bool touches, int slow
   return f && touches ? f + slow * t.in.n + fast : nullptr;
 }
 
-template <reconstruction scheme, riemann_solver solver>
+template <reconstruction scheme, riemann_solver solver, class Eos>
 void sweep_z(const box_task& t) {
   const std::ptrdiff_t area = std::ptrdiff_t{t.in.n} * t.in.n;
   for (int j = 0; j < t.b.y; ++j)
@@ -138,11 +140,11 @@ void sweep_z(const box_task& t) {
                        side_flux(t, 4, t.z0 == 0, t.y0 + j, t.x0 + i),
                        side_flux(t, 5, t.z0 + t.b.z == t.in.n, t.y0 + j, t.x0 + i),
                        area};
-      sweep<scheme, solver>(t.p, line, t.step(), out);
+      sweep<scheme, solver, Eos>(t.p, line, t.step(), out);
     }
 }
 
-template <reconstruction scheme, riemann_solver solver>
+template <reconstruction scheme, riemann_solver solver, class Eos>
 void sweep_y(const box_task& t, int k) {
   const std::ptrdiff_t area = std::ptrdiff_t{t.in.n} * t.in.n;
   for (int i = 0; i < t.b.x; i += lanes) {
@@ -163,7 +165,7 @@ void sweep_y(const box_task& t, int k) {
                      side_flux(t, 2, t.y0 == 0, t.z0 + k, t.x0 + i),
                      side_flux(t, 3, t.y0 + t.b.y == t.in.n, t.z0 + k, t.x0 + i),
                      area};
-    sweep<scheme, solver>(t.p, line, t.step(), out);
+    sweep<scheme, solver, Eos>(t.p, line, t.step(), out);
   }
 }
 
@@ -177,7 +179,7 @@ PLX_INLINE void transpose_plane(const double* from, std::ptrdiff_t from_row, dou
     }
 }
 
-template <reconstruction scheme, riemann_solver solver>
+template <reconstruction scheme, riemann_solver solver, class Eos>
 void sweep_x(const box_task& t, int k) {
   const std::ptrdiff_t area = std::ptrdiff_t{t.in.n} * t.in.n;
   const std::ptrdiff_t plane_variable = t.row() * t.b.y, box_area = t.b.x * t.b.y;
@@ -202,7 +204,7 @@ void sweep_x(const box_task& t, int k) {
                      side_flux(t, 0, t.x0 == 0, t.z0 + k, t.y0 + j),
                      side_flux(t, 1, t.x0 + t.b.x == t.in.n, t.z0 + k, t.y0 + j),
                      area};
-    sweep<scheme, solver>(t.p, line, t.step(), out);
+    sweep<scheme, solver, Eos>(t.p, line, t.step(), out);
   }
   for (int v = 0; v < t.n_var; ++v)
     transpose_plane(t.s.x_transposed + v * box_area, t.b.y, t.s.x_difference + v * box_area, t.b.x, t.b.x, t.b.y);
@@ -222,6 +224,7 @@ struct cell_differences {
   std::ptrdiff_t xy_variable, z_variable;
 };
 
+template <class Eos>
 PLX_INLINE void update_cells(const box_task& t, int i, int j, int k, const cell_differences& d, tally& sums) {
   const int n = t.in.n;
   const std::ptrdiff_t cells = std::ptrdiff_t{n} * n * n, cell = ((t.z0 + k) * n + t.y0 + j) * n + t.x0 + i;
@@ -236,23 +239,23 @@ PLX_INLINE void update_cells(const box_task& t, int i, int j, int k, const cell_
     finite = finite + u_new * zero;
     if (v == i_density || v == i_energy) finite = finite + (x + y + z) * zero;  // sum3 may lose a NaN
   }
-  settle(t.p, t.out.u_new + cell, cells, finite, energy_around(t, tile + i_energy * t.tile_variable()),
-         static_cast<int>(cell), every_lane, sums);
+  settle<Eos>(t.p, t.out.u_new + cell, cells, finite, energy_around(t, tile + i_energy * t.tile_variable()),
+              static_cast<int>(cell), every_lane, sums);
 }
 
-template <reconstruction scheme, riemann_solver solver>
+template <reconstruction scheme, riemann_solver solver, class Eos>
 void advance_box(const box_task& t, tally& sums) {
   const std::ptrdiff_t area = t.b.x * t.b.y;
-  sweep_z<scheme, solver>(t);
+  sweep_z<scheme, solver, Eos>(t);
   for (int k = 0; k < t.b.z; ++k) {
-    sweep_x<scheme, solver>(t, k);
-    sweep_y<scheme, solver>(t, k);
+    sweep_x<scheme, solver, Eos>(t, k);
+    sweep_y<scheme, solver, Eos>(t, k);
     for (int j = 0; j < t.b.y; ++j)
       for (int i = 0; i < t.b.x; i += lanes) {
         const std::ptrdiff_t c = j * t.b.x + i;
-        update_cells(t, i, j, k,
-                     {t.s.x_difference + c, t.s.y_difference + c, t.s.z_difference + k * area + c, area, area * t.b.z},
-                     sums);
+        update_cells<Eos>(
+            t, i, j, k,
+            {t.s.x_difference + c, t.s.y_difference + c, t.s.z_difference + k * area + c, area, area * t.b.z}, sums);
       }
   }
 }

@@ -15,14 +15,14 @@
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
-template <bool steep>
-PLX_INLINE void reconstruct_region(const double* q, const double* pressure, std::ptrdiff_t axis, double gamma,
+template <bool steep, class Eos>
+PLX_INLINE void reconstruct_region(const double* q, const double* pressure, std::ptrdiff_t axis, const Eos& eos,
                                    const region& r, double* minus, double* plus) {
   for_slots(
       r, [&](int s) __attribute__((always_inline)) {
         point_pair p;
         if constexpr (steep)
-          p = reconstruct_density(q + s, pressure + s, axis, gamma);
+          p = reconstruct_density(q + s, pressure + s, axis, eos);
         else
           p = reconstruct_point(q + s, axis);
         store(minus + s, p.minus);
@@ -41,12 +41,14 @@ PLX_INLINE int regions_for(const plane_task& t, axis_step d, region (&r)[3]) {
 }
 
 /// Computes both points of each cell on this axis; `next` counts the parts of `other` in use.
+template <class Eos>
 void reconstruct_axis(plane_task& t, axis_step d, int& next) {
   double* minus = t.s.other + next++ * point_doubles;
   double* plus =
       d.z > 0 ? t.s.upper[t.k & 1] + (d.x + 1 + 3 * (d.y + 1)) * point_doubles : t.s.other + next++ * point_doubles;
   t.at[point_of(-d.x, -d.y, -d.z)] = minus, t.at[point_of(d.x, d.y, d.z)] = plus;
   const hydro_parameters& p = t.box.p;
+  const Eos eos(p.eos);
   const double* pressure = t.primitives() + i_pressure * primitive_cells;
   region r[3];
   const int count = regions_for(t, d, r);
@@ -55,9 +57,9 @@ void reconstruct_axis(plane_task& t, axis_step d, int& next) {
       const double* q = t.primitives() + v * primitive_cells;
       double *to_minus = minus + v * slots, *to_plus = plus + v * slots;
       if (v == i_density && p.contact_steepening)
-        reconstruct_region<true>(q, pressure, doubles(d), p.gamma, r[c], to_minus, to_plus);
+        reconstruct_region<true>(q, pressure, doubles(d), eos, r[c], to_minus, to_plus);
       else
-        reconstruct_region<false>(q, pressure, doubles(d), p.gamma, r[c], to_minus, to_plus);
+        reconstruct_region<false>(q, pressure, doubles(d), eos, r[c], to_minus, to_plus);
     }
 }
 
@@ -91,16 +93,16 @@ PLX_INLINE face_state load_point(const double* at, int axis) {
 }
 
 /// Adds the fluxes at some points of each face; with the last part the sums are the fluxes.
-template <face_part part>
+template <class Eos, face_part part>
 void add_fluxes(const plane_task& t, int axis, const face_points<points_in(part)>& points) {
   double* sum = t.s.sum[axis];
-  const double gamma = t.box.p.gamma;
+  const Eos eos(t.box.p.eos);
   for_slots(
       faces_across(axis), [&](int s) __attribute__((always_inline)) {
         constexpr int count = points_in(part);
         face_flux f[count];
         for (int p = 0; p < count; ++p)
-          f[p] = hll(load_point(points.below[p] + s, axis), load_point(points.above[p] + s, axis), gamma);
+          f[p] = hll(load_point(points.below[p] + s, axis), load_point(points.above[p] + s, axis), eos);
         if constexpr (count > 1) f[0] = f[0] + f[1];
         if constexpr (count > 2) f[0] = f[0] + (f[2] + f[3]);
         const vd values[gas_variables] = {f[0].mass, f[0].n, f[0].t, f[0].b, f[0].energy};
@@ -114,7 +116,7 @@ void add_fluxes(const plane_task& t, int axis, const face_points<points_in(part)
 }
 
 /// Adds the two points of faces across `axis` on the other axis `along`.
-template <face_part part>
+template <class Eos, face_part part>
 void add_edges(const plane_task& t, int axis, int along) {
   const bool first = along == (axis + 1) % 3;
   face_points<2> points;
@@ -122,38 +124,43 @@ void add_edges(const plane_task& t, int axis, int along) {
     const int side = 2 * p - 1;
     look_up(t, axis, first ? side : 0, first ? 0 : side, points.below[p], points.above[p]);
   }
-  add_fluxes<part>(t, axis, points);
+  add_fluxes<Eos, part>(t, axis, points);
 }
 
 /// Adds opposite corners first: every mirror and permutation keeps them opposite.
+template <class Eos>
 void add_corners(const plane_task& t, int axis) {
   constexpr int a[4] = {-1, 1, -1, 1}, b[4] = {-1, 1, 1, -1};
   face_points<4> points;
   for (int p = 0; p < 4; ++p) look_up(t, axis, a[p], b[p], points.below[p], points.above[p]);
-  add_fluxes<face_part::corners>(t, axis, points);
+  add_fluxes<Eos, face_part::corners>(t, axis, points);
 }
 
+template <class Eos>
 void add_centre(const plane_task& t, int axis) {
   face_points<1> points;
   look_up(t, axis, 0, 0, points.below[0], points.above[0]);
-  add_fluxes<face_part::centre>(t, axis, points);
+  add_fluxes<Eos, face_part::centre>(t, axis, points);
 }
 
 /// Fluxes of tracer and species at `lanes` faces: upwind with the mass flux of the gas, from values at the face's
 /// centre. Before them the fluxes of the gas are limited to positive updates.
-PLX_INLINE void complete_fluxes(const plane_task& t, const line_view& line, double gamma, double step) {
+template <class Eos>
+PLX_INLINE void complete_fluxes(const plane_task& t, const line_view& line, const Eos& eos, double step) {
   const int n_var = t.n_var();
   for (int v = i_tracer; v < n_var; ++v) reconstruct_variable<reconstruction::ppm, true>(line, v);
   const vd mass = load(line.flux);
   const std::ptrdiff_t tracer = i_tracer * line.faces;
   vd upwind = select(less(mass, all(0.0)), load(line.right + tracer), load(line.left + tracer));
   store(line.flux + tracer, mass * upwind);
-  limit_fluxes<false>(line, gamma, step);
+  limit_fluxes<false>(line, eos, step);
   if (n_var > i_species) species_fluxes(line, n_var - i_species, step);
 }
 
 /// Computes the fluxes of all variables through the faces across an axis, from the sums.
+template <class Eos>
 void finish_fluxes(const plane_task& t, int axis) {
+  const Eos eos(t.box.p.eos);
   const std::ptrdiff_t step_of[3] = {1, pitch, pitch * pitch};
   const std::ptrdiff_t lines = t.n_var() * most_lanes;
   const int n = i_velocity + axis, tt = i_velocity + (axis + 1) % 3, b = i_velocity + (axis + 2) % 3;
@@ -173,13 +180,14 @@ void finish_fluxes(const plane_task& t, int axis) {
         const double* sum = t.s.sum[axis] + s;
         store_flux(line, 0,
                    {load(sum), load(sum + slots), load(sum + 2 * slots), load(sum + 3 * slots), load(sum + 4 * slots)});
-        complete_fluxes(t, line, t.box.p.gamma, t.box.step());
+        complete_fluxes(t, line, eos, t.box.step());
         double* flux = t.s.flux[axis] + s;
         for (int v = 0; v < t.n_var(); ++v) store(flux + v * slots, load(line.flux + v * line.faces));
       });
 }
 
 /// Computes all fluxes of a plane: through its faces across x and y, and through its lower faces across z.
+template <class Eos>
 void advance_plane(plane_task& t) {
   const bool inside = t.inside(), lower = t.k >= 0;
   constexpr axis_step in_xy[] = {{1, 1, 0}, {1, -1, 0}}, in_xz[] = {{1, 0, 1}, {-1, 0, 1}};
@@ -187,27 +195,27 @@ void advance_plane(plane_task& t) {
   constexpr axis_step diagonals[] = {{1, 1, 1}, {-1, 1, 1}, {1, -1, 1}, {-1, -1, 1}};
   int next = 0;
   if (inside) {
-    for (axis_step d : in_xy) reconstruct_axis(t, d, next);
-    add_edges<face_part::edges_a>(t, 0, 1);
-    add_edges<face_part::edges_a>(t, 1, 0);
+    for (axis_step d : in_xy) reconstruct_axis<Eos>(t, d, next);
+    add_edges<Eos, face_part::edges_a>(t, 0, 1);
+    add_edges<Eos, face_part::edges_a>(t, 1, 0);
   }
   next = 0;
-  for (axis_step d : in_xz) reconstruct_axis(t, d, next);
-  if (inside) add_edges<face_part::edges_b>(t, 0, 2);
-  if (lower) add_edges<face_part::edges_a>(t, 2, 0);
+  for (axis_step d : in_xz) reconstruct_axis<Eos>(t, d, next);
+  if (inside) add_edges<Eos, face_part::edges_b>(t, 0, 2);
+  if (lower) add_edges<Eos, face_part::edges_a>(t, 2, 0);
   next = 0;
-  for (axis_step d : in_yz) reconstruct_axis(t, d, next);
-  if (inside) add_edges<face_part::edges_b>(t, 1, 2);
-  if (lower) add_edges<face_part::edges_b>(t, 2, 1);
+  for (axis_step d : in_yz) reconstruct_axis<Eos>(t, d, next);
+  if (inside) add_edges<Eos, face_part::edges_b>(t, 1, 2);
+  if (lower) add_edges<Eos, face_part::edges_b>(t, 2, 1);
   next = 0;
-  for (axis_step d : diagonals) reconstruct_axis(t, d, next);
+  for (axis_step d : diagonals) reconstruct_axis<Eos>(t, d, next);
   for (int axis = 0; axis < 3; ++axis)
-    if (axis < 2 ? inside : lower) add_corners(t, axis);
+    if (axis < 2 ? inside : lower) add_corners<Eos>(t, axis);
   next = 0;
-  if (inside) reconstruct_axis(t, {1, 0, 0}, next), reconstruct_axis(t, {0, 1, 0}, next);
-  reconstruct_axis(t, {0, 0, 1}, next);
+  if (inside) reconstruct_axis<Eos>(t, {1, 0, 0}, next), reconstruct_axis<Eos>(t, {0, 1, 0}, next);
+  reconstruct_axis<Eos>(t, {0, 0, 1}, next);
   for (int axis = 0; axis < 3; ++axis)
-    if (axis < 2 ? inside : lower) add_centre(t, axis), finish_fluxes(t, axis);
+    if (axis < 2 ? inside : lower) add_centre<Eos>(t, axis), finish_fluxes<Eos>(t, axis);
 }
 
 /// Writes F[+] - F[-] of a plane's cells, `above` slots apart, to plane k of the differences.
@@ -239,10 +247,11 @@ void keep_side_fluxes(const plane_task& t) {
   }
 }
 
+template <class Eos>
 void advance_cube(const box_task& box, plane_workspace& s, tally& sums) {
   for (int k = -1; k <= cube; ++k) {
     plane_task t{box, s, k, {}};
-    advance_plane(t);
+    advance_plane<Eos>(t);
     if (t.inside()) {
       difference_plane(t, 0, k, s.flux[0], s.flux[0] + 1);
       difference_plane(t, 1, k, s.flux[1], s.flux[1] + pitch);
@@ -256,21 +265,23 @@ void advance_cube(const box_task& box, plane_workspace& s, tally& sums) {
     for (int j = 0; j < cube; ++j)
       for (int i = 0; i < cube; i += lanes) {
         const int c = (k * cube + j) * cube + i;
-        update_cells(box, i, j, k,
-                     {s.difference[0] + c, s.difference[1] + c, s.difference[2] + c, box_cells, box_cells}, sums);
+        update_cells<Eos>(box, i, j, k,
+                          {s.difference[0] + c, s.difference[1] + c, s.difference[2] + c, box_cells, box_cells}, sums);
       }
 }
 
 /// Converts the box and all its ghost cells to primitive variables.
+template <class Eos>
 bool convert_cube(const box_task& t) {
   bool floored = false;
   for (int k = -g; k < cube + g; ++k)
-    for (int j = -g; j < cube + g; ++j) floored |= convert_row(t, -g, cube + g, j, k);
+    for (int j = -g; j < cube + g; ++j) floored |= convert_row<Eos>(t, -g, cube + g, j, k);
   return floored;
 }
 
-[[maybe_unused]] bool advance_block_full3d(const hydro_parameters& p, const stage_input& in, stage_output& out,
-                                           double* scratch, tally& sums) {
+template <class Eos>
+bool advance_block_full3d(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch,
+                          tally& sums) {
   const int n_var = variable_count(p.n_species);
   plane_workspace s = divide_planes(scratch, n_var);
   workspace w{};
@@ -280,8 +291,8 @@ bool convert_cube(const box_task& t) {
     for (int y = 0; y < in.n; y += cube)
       for (int x = 0; x < in.n; x += cube) {
         const box_task task{p, in, out, w, {cube, cube, cube}, x, y, z, n_var};
-        floored |= convert_cube(task);
-        advance_cube(task, s, sums);
+        floored |= convert_cube<Eos>(task);
+        advance_cube<Eos>(task, s, sums);
       }
   return floored;
 }

@@ -51,7 +51,8 @@ PLX_INLINE point_pair reconstruct_point(const double* q, std::ptrdiff_t axis) {
 
 /// The weight, 0 to 1, of a steeper profile in the density's values: where the second differences change sign across
 /// the cell, the jump is not small, and the pressures indicate a contact and not a shock.
-PLX_INLINE vd contact_share(const axis_averages& rho, const axis_averages& pressure, double gamma) {
+template <class Eos>
+PLX_INLINE vd contact_share(const axis_averages& rho, const axis_averages& pressure, const Eos& eos) {
   const vd zero = all(0.0), sixth = all(1.0 / 6.0);
   vd jump = rho.d[1] + rho.d[2], pressure_jump = pressure.d[1] + pressure.d[2];
   vd below = rho.d[1] - rho.d[0], above = rho.d[3] - rho.d[2];  // second differences, with the same factor
@@ -61,16 +62,18 @@ PLX_INLINE vd contact_share(const axis_averages& rho, const axis_averages& press
   eta = clamp(all(20.0) * (eta - all(0.05)), zero, all(1.0));
   vm smooth = not_less(below * above, zero);
   vm small = not_less(all(0.01) * least, vabs(jump));
-  vm shock = less(all(0.1 * gamma) * vabs(jump) * least_pressure, vabs(pressure_jump) * least);
+  vm shock = less(eos.bulk_modulus(0.1, vabs(jump), eos.acoustic_pressure(least_pressure, eos.at(least))),
+                  vabs(pressure_jump) * least);
   return select(either(either(smooth, small), shock), zero, eta);
 }
 
 /// The density, steepened at contacts. Shapes: rho, pressure: at the cell.
+template <class Eos>
 PLX_INLINE point_pair reconstruct_density(const double* rho, const double* pressure, std::ptrdiff_t axis,
-                                          double gamma) {
+                                          const Eos& eos) {
   const axis_averages a = averages_along(rho, axis);
   point_pair p = between_cells(a);
-  const vd share = contact_share(a, averages_along(pressure, axis), gamma);
+  const vd share = contact_share(a, averages_along(pressure, axis), eos);
   p.minus = p.minus + share * ((a.q[1] + a.s[0]) - p.minus);
   p.plus = p.plus + share * ((a.q[3] - a.s[2]) - p.plus);
   return monotone(p, a.q[2]);

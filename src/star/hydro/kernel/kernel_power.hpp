@@ -1,7 +1,8 @@
-// x^y per lane. Not that of libm, which differs between instruction sets; the entropy tracer needs one per cell and
-// stage. 2^(y log2 x) with series whose last terms are below 1e-17; relative error below 1e-14 for |y log2 x| < 100.
+// x^y, logarithm and cube root per lane. Not those of libm, which differ between instruction sets; the entropy tracer
+// needs one power per cell and stage. x^y = 2^(y log2 x) with series whose last terms are below 1e-17; relative error
+// below 1e-14 for |y log2 x| < 100.
 //
-// Thread safety: pure. Cost: about 65 instructions and one division for `lanes` values.
+// Thread safety: pure. Cost: a power about 65 instructions and one division for `lanes` values, a cube root 75 and two.
 // Example: star/hydro/test/state_test.cpp
 #pragma once
 
@@ -37,21 +38,41 @@ PLX_INLINE vd exp_near_zero(vd t) {
   return polynomial(inverse_factorial, t);
 }
 
+/// x = 2^k m with k an integer, m in [sqrt(1/2), sqrt(2)].
+struct binary_parts {
+  vd k, m;
+};
+constexpr double two52 = 4503599627370496.0;
+PLX_INLINE binary_parts split(vd x) {
+  constexpr std::uint64_t one = 0x3ff0000000000000u, root_half = 0x3fe6a09e00000000u, mantissa = 0x000fffffffffffffu;
+  vu shifted = as_bits(x) + all_bits(one - root_half);  // k + 1023 in the exponent
+  return {as_double((shifted >> 52) | all_bits(0x4330000000000000u)) - all(two52 + 1023.0),
+          as_double((shifted & all_bits(mantissa)) + all_bits(root_half))};
+}
+
+/// Natural logarithm. Requires: x positive, finite and not denormal.
+PLX_INLINE vd logarithm(vd x) {
+  const binary_parts p = split(x);
+  return p.k * all(0.69314718055994530942) + log_near_one(p.m);
+}
+
 /// Requires: |y log2 x| < 1000. x below 1e-250 counts as 1e-250; NaN and infinity stay.
 PLX_INLINE vd power(vd x, vd y) {
-  constexpr std::uint64_t one = 0x3ff0000000000000u, root_half = 0x3fe6a09e00000000u, mantissa = 0x000fffffffffffffu;
-  constexpr double two52 = 4503599627370496.0;
   x = at_least(1e-250, x);
-  vu shifted = as_bits(x) + all_bits(one - root_half);  // x = 2^k m, k + 1023 in the exponent
-  vd k = as_double((shifted >> 52) | all_bits(0x4330000000000000u)) - all(two52 + 1023.0);
-  vd m = as_double((shifted & all_bits(mantissa)) + all_bits(root_half));
-  vd z = y * (k + log_near_one(m) * all(1.4426950408889634074));
+  const binary_parts p2 = split(x);
+  vd z = y * (p2.k + log_near_one(p2.m) * all(1.4426950408889634074));
   z = clamp(z, all(-1000.0), all(1000.0));
   vd rounded = z + all(1.5 * two52);  // the integer nearest to z in the low bits
   vd fraction = z - (rounded - all(1.5 * two52));
   vd p = exp_near_zero(fraction * all(0.69314718055994530942));
   vd r = as_double(as_bits(p) + (as_bits(rounded) << 52));
   return select(not_less(x, all(__builtin_inf())), x, r);
+}
+
+/// A power and a step of Newton's method. Requires: x >= 1e-250; NaN and infinity give NaN.
+PLX_INLINE vd cube_root(vd x) {
+  const vd y = power(x, all(1.0 / 3.0)), y2 = y * y;
+  return y - (y2 * y - x) / (all(3.0) * y2);
 }
 
 }  // namespace

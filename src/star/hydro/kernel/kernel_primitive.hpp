@@ -6,7 +6,7 @@
 // Example: star/hydro/test/stage_test.cpp
 #pragma once
 
-#include "star/hydro/kernel/kernel_power.hpp"
+#include "star/hydro/eos.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -18,18 +18,22 @@ PLX_INLINE vd kinetic_energy(vd mx, vd my, vd mz, vd inverse_density) {
   return all(0.5) * sum3(mx * mx, my * my, mz * mz) * inverse_density;
 }
 
-/// Internal energy per volume: total minus kinetic, or from the tracer.
-PLX_INLINE vd internal_energy(const hydro_parameters& p, vd total, vd kinetic, vd tracer) {
-  vd e = total - kinetic;
+/// Thermal energy per volume: total minus kinetic and cold, or from the tracer.
+template <class Eos>
+PLX_INLINE vd thermal_energy(const hydro_parameters& p, const Eos& eos, const typename Eos::cold& c, vd total,
+                             vd kinetic, vd tracer) {
+  vd e = eos.thermal_energy(total - kinetic, c);
   vm cold = less(e, all(p.dual_energy_switch) * total);
   if (any(cold)) [[unlikely]]
-    e = select(cold, power(tracer, all(p.gamma)), e);
+    e = select(cold, eos.thermal_energy_of_tracer(tracer), e);
   return e;
 }
 
 /// Converts `lanes` cells at u[v * u_stride] to w[v * w_stride]; returns true if a floor was needed.
+template <class Eos>
 PLX_INLINE bool to_primitive(const hydro_parameters& p, int n_var, const double* u, std::ptrdiff_t u_stride, double* w,
                              std::ptrdiff_t w_stride) {
+  const Eos eos(p.eos);
   vd density_in = load(u);
   vd density = at_least(p.density_floor, density_in);
   vd inverse = all(1.0) / density;
@@ -41,8 +45,9 @@ PLX_INLINE bool to_primitive(const hydro_parameters& p, int n_var, const double*
   }
   vd tracer = load(u + i_tracer * u_stride);
   vd kinetic = kinetic_energy(mx, my, mz, inverse);
-  vd pressure_in = all(p.gamma - 1.0) * internal_energy(p, load(u + i_energy * u_stride), kinetic, tracer);
-  vd pressure = at_least(p.pressure_floor, pressure_in);
+  const typename Eos::cold cold = eos.at(density);
+  vd pressure_in = eos.pressure(thermal_energy(p, eos, cold, load(u + i_energy * u_stride), kinetic, tracer), cold);
+  vd pressure = eos.at_least_pressure(p.pressure_floor, pressure_in, cold);
   store(w, density);
   store(w + 1 * w_stride, mx * inverse);
   store(w + 2 * w_stride, my * inverse);

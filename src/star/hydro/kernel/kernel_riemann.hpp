@@ -12,7 +12,7 @@
 // Fleischmann, Adami & Adams (2020), J. Comput. Phys. 423, 109762, for HLLC-LM.
 #pragma once
 
-#include "star/hydro/kernel/kernel_simd.hpp"
+#include "star/hydro/eos.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -27,50 +27,56 @@ struct face_speeds {
   vd left, right;
 };
 
-PLX_INLINE vd total_energy(const face_state& w, double gamma) {
-  return w.pressure * all(1.0 / (gamma - 1.0)) + all(0.5) * w.density * (w.n * w.n + (w.t * w.t + w.b * w.b));
+/// `c`: the cold values of each side, eos.at(density), here and below.
+template <class Eos>
+PLX_INLINE vd total_energy(const face_state& w, const Eos& eos, const typename Eos::cold& c) {
+  return eos.internal_energy(w.pressure, c) + all(0.5) * w.density * (w.n * w.n + (w.t * w.t + w.b * w.b));
 }
 
 /// Davis (1988).
-PLX_INLINE face_speeds signal_speeds(const face_state& l, const face_state& r, double gamma) {
-  vd shared = all(gamma) / (l.density * r.density);  // one division for both sound speeds
-  vd cl = vsqrt(l.pressure * (shared * r.density));
-  vd cr = vsqrt(r.pressure * (shared * l.density));
+template <class Eos>
+PLX_INLINE face_speeds signal_speeds(const face_state& l, const face_state& r, const Eos& eos,
+                                     const typename Eos::cold& cold_l, const typename Eos::cold& cold_r) {
+  const auto c2 =
+      eos.sound_squared(l.density * r.density, l.density, l.pressure, cold_l, r.density, r.pressure, cold_r);
+  vd cl = vsqrt(c2.left), cr = vsqrt(c2.right);
   return {vmin(l.n - cl, r.n - cr), vmax(l.n + cl, r.n + cr)};
 }
 
 /// Einfeldt (1988); Toro (2009), section 10.5: weights sqrt(rho) and the mean d^2 = mean(c^2) + sqrt(rho_L rho_R) / 2 /
 /// (sqrt(rho_L) + sqrt(rho_R))^2 (u_R - u_L)^2. `sound`: the speeds of sound of both sides.
-PLX_INLINE face_speeds einfeldt_speeds(const face_state& l, const face_state& r, double gamma, face_speeds& sound) {
+template <class Eos>
+PLX_INLINE face_speeds einfeldt_speeds(const face_state& l, const face_state& r, const Eos& eos,
+                                       const typename Eos::cold& cold_l, const typename Eos::cold& cold_r,
+                                       face_speeds& sound) {
   vd product = l.density * r.density;
-  vd shared = all(gamma) / product;
-  vd cl2 = l.pressure * (shared * r.density), cr2 = r.pressure * (shared * l.density);
-  sound = {vsqrt(cl2), vsqrt(cr2)};
+  const auto c2 = eos.sound_squared(product, l.density, l.pressure, cold_l, r.density, r.pressure, cold_r);
+  sound = {vsqrt(c2.left), vsqrt(c2.right)};
   vd mean = vsqrt(product), jump = r.n - l.n;
   vd wl = l.density + mean, wr = r.density + mean;  // (sqrt(rho_L) + sqrt(rho_R)) times sqrt(rho_L), sqrt(rho_R)
   vd inverse = all(1.0) / (wl + wr);
   vd u = (wl * l.n + wr * r.n) * inverse;
-  vd d = vsqrt(((wl * cl2 + wr * cr2) + all(0.5) * mean * (jump * jump)) * inverse);
+  vd d = vsqrt(((wl * c2.left + wr * c2.right) + all(0.5) * mean * (jump * jump)) * inverse);
   return {vmin(l.n - sound.left, u - d), vmax(r.n + sound.right, u + d)};
 }
 
 /// One side of HLLC's fan: the flux between the outer wave of speed `outer` and the contact. `m`: the mass flux through
-/// the outer wave. With `speed` and `pressure` those of w itself it is the flux of w.
-PLX_INLINE face_flux flux_in_fan(const face_state& w, vd outer, vd m, vd speed, vd pressure, double gamma) {
+/// the outer wave; `total`: the total energy of w. With `speed` and `pressure` those of w itself it is the flux of w.
+PLX_INLINE face_flux flux_in_fan(const face_state& w, vd total, vd outer, vd m, vd speed, vd pressure) {
   vd inverse = all(1.0) / (outer - speed);
   face_flux f;
   f.mass = (m * inverse) * speed;
   f.n = f.mass * speed + pressure;
   f.t = f.mass * w.t;
   f.b = f.mass * w.b;
-  vd energy = ((outer - w.n) * total_energy(w, gamma) + (pressure * speed - w.pressure * w.n)) * inverse;
+  vd energy = ((outer - w.n) * total + (pressure * speed - w.pressure * w.n)) * inverse;
   f.energy = speed * (energy + pressure);
   return f;
 }
 
-PLX_INLINE face_flux flux_of(const face_state& w, double gamma) {
+PLX_INLINE face_flux flux_of(const face_state& w, vd total) {
   vd mass = w.density * w.n;
-  return {mass, mass * w.n + w.pressure, mass * w.t, mass * w.b, (total_energy(w, gamma) + w.pressure) * w.n};
+  return {mass, mass * w.n + w.pressure, mass * w.t, mass * w.b, (total + w.pressure) * w.n};
 }
 
 /// The part, 0 to 1, of the jumps across the outer waves that HLLC-LM keeps as dissipation: all of them from a Mach
@@ -84,10 +90,11 @@ PLX_INLINE vd kept_at_low_mach(const face_state& l, const face_state& r, const f
 /// HLLC. With a contact at rest and equal pressures the flux is exactly (0, p, 0, 0, 0): contacts at rest are
 /// preserved. `low_mach`: HLLC-LM, with less dissipation of sound at low Mach numbers: of flow along a strong shock
 /// that is aligned with the grid in particular, where HLLC's feeds the carbuncle.
-template <bool low_mach>
-PLX_INLINE face_flux hllc(const face_state& l, const face_state& r, double gamma) {
+template <bool low_mach, class Eos>
+PLX_INLINE face_flux hllc(const face_state& l, const face_state& r, const Eos& eos) {
+  const typename Eos::cold cold_l = eos.at(l.density), cold_r = eos.at(r.density);
   face_speeds sound;
-  face_speeds s = einfeldt_speeds(l, r, gamma, sound);
+  face_speeds s = einfeldt_speeds(l, r, eos, cold_l, cold_r, sound);
   vd ml = l.density * (s.left - l.n), mr = r.density * (s.right - r.n);  // mass flux through the outer waves: ml < 0 <
                                                                          // mr
   vd contact = ((r.pressure - l.pressure) + (ml * l.n - mr * r.n)) / (ml - mr);
@@ -100,14 +107,15 @@ PLX_INLINE face_flux hllc(const face_state& l, const face_state& r, double gamma
   vd outer = select(from_right, s.right, s.left), m = select(from_right, mr, ml);
   vm supersonic = either(less(zero, s.left), less(s.right, zero));
   vd speed = select(supersonic, w.n, contact), pressure = select(supersonic, w.pressure, star_pressure);
-  face_flux f = flux_in_fan(w, outer, m, speed, pressure, gamma);
+  face_flux f = flux_in_fan(w, total_energy(w, eos, eos.choose(from_right, cold_r, cold_l)), outer, m, speed, pressure);
   if constexpr (low_mach) {
     const vd kept = select(supersonic, all(1.0), kept_at_low_mach(l, r, sound));
     const vm less_than_all = less(kept, all(1.0));
     if (!any(less_than_all)) return f;
-    const face_flux fl = flux_of(l, gamma), fr = flux_of(r, gamma);
-    const face_flux gl = flux_in_fan(l, s.left, ml, contact, star_pressure, gamma);
-    const face_flux gr = flux_in_fan(r, s.right, mr, contact, star_pressure, gamma);
+    const vd el = total_energy(l, eos, cold_l), er = total_energy(r, eos, cold_r);
+    const face_flux fl = flux_of(l, el), fr = flux_of(r, er);
+    const face_flux gl = flux_in_fan(l, el, s.left, ml, contact, star_pressure);
+    const face_flux gr = flux_in_fan(r, er, s.right, mr, contact, star_pressure);
     const vd half = all(0.5) * (all(1.0) - kept);
     auto reduced = [&](vd flux, vd at_l, vd star_l, vd at_r, vd star_r) __attribute__((always_inline)) {
       return select(less_than_all, flux - half * ((star_l - at_l) + (star_r - at_r)), flux);
@@ -122,10 +130,11 @@ PLX_INLINE face_flux hllc(const face_state& l, const face_state& r, double gamma
 }
 
 /// The flux of each conserved variable is average(F_l, F_r, U_l, U_r).
-template <class Average>
-PLX_INLINE face_flux averaged(const face_state& l, const face_state& r, double gamma, Average average) {
+template <class Eos, class Average>
+PLX_INLINE face_flux averaged(const face_state& l, const face_state& r, const Eos& eos,
+                              const typename Eos::cold& cold_l, const typename Eos::cold& cold_r, Average average) {
   vd ml = l.density * l.n, mr = r.density * r.n;
-  vd el = total_energy(l, gamma), er = total_energy(r, gamma);
+  vd el = total_energy(l, eos, cold_l), er = total_energy(r, eos, cold_r);
   face_flux f;
   f.mass = average(ml, mr, l.density, r.density);
   f.n = average(ml * l.n + l.pressure, mr * r.n + r.pressure, ml, mr);
@@ -135,31 +144,35 @@ PLX_INLINE face_flux averaged(const face_state& l, const face_state& r, double g
   return f;
 }
 
-PLX_INLINE face_flux hll(const face_state& l, const face_state& r, double gamma) {
-  face_speeds s = signal_speeds(l, r, gamma);
+template <class Eos>
+PLX_INLINE face_flux hll(const face_state& l, const face_state& r, const Eos& eos) {
+  const typename Eos::cold cold_l = eos.at(l.density), cold_r = eos.at(r.density);
+  face_speeds s = signal_speeds(l, r, eos, cold_l, cold_r);
   vd left = vmin(s.left, all(0.0)), right = vmax(s.right, all(0.0));
   vd inverse = all(1.0) / (right - left), product = left * right;
   return averaged(
-      l, r, gamma, [&](vd fl, vd fr, vd ul, vd ur) __attribute__((always_inline)) {
+      l, r, eos, cold_l, cold_r, [&](vd fl, vd fr, vd ul, vd ur) __attribute__((always_inline)) {
         return ((right * fl - left * fr) + product * (ur - ul)) * inverse;
       });
 }
 
-PLX_INLINE face_flux lax_friedrichs(const face_state& l, const face_state& r, double gamma) {
-  face_speeds s = signal_speeds(l, r, gamma);
+template <class Eos>
+PLX_INLINE face_flux lax_friedrichs(const face_state& l, const face_state& r, const Eos& eos) {
+  const typename Eos::cold cold_l = eos.at(l.density), cold_r = eos.at(r.density);
+  face_speeds s = signal_speeds(l, r, eos, cold_l, cold_r);
   vd speed = vmax(-s.left, s.right);
   return averaged(
-      l, r, gamma, [&](vd fl, vd fr, vd ul, vd ur) __attribute__((always_inline)) {
+      l, r, eos, cold_l, cold_r, [&](vd fl, vd fr, vd ul, vd ur) __attribute__((always_inline)) {
         return all(0.5) * ((fl + fr) - speed * (ur - ul));
       });
 }
 
-template <riemann_solver solver>
-PLX_INLINE face_flux solve(const face_state& l, const face_state& r, double gamma) {
-  if constexpr (solver == riemann_solver::hllc) return hllc<false>(l, r, gamma);
-  if constexpr (solver == riemann_solver::hllc_lm) return hllc<true>(l, r, gamma);
-  if constexpr (solver == riemann_solver::hll) return hll(l, r, gamma);
-  if constexpr (solver == riemann_solver::lax_friedrichs) return lax_friedrichs(l, r, gamma);
+template <riemann_solver solver, class Eos>
+PLX_INLINE face_flux solve(const face_state& l, const face_state& r, const Eos& eos) {
+  if constexpr (solver == riemann_solver::hllc) return hllc<false>(l, r, eos);
+  if constexpr (solver == riemann_solver::hllc_lm) return hllc<true>(l, r, eos);
+  if constexpr (solver == riemann_solver::hll) return hll(l, r, eos);
+  if constexpr (solver == riemann_solver::lax_friedrichs) return lax_friedrichs(l, r, eos);
 }
 
 }  // namespace

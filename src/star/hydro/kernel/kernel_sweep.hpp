@@ -49,10 +49,10 @@ PLX_INLINE void store_flux(const line_view& line, int f, const face_flux& flux) 
 }
 
 /// Limits the flux of the gas through face f where needed. The tracer there is that of the upwind cell's average.
-template <bool skip_similar>
-[[gnu::noinline]] PLX_DEVICE void limit_face(const line_view& line, int f, double gamma, double step) {
+template <bool skip_similar, class Eos>
+[[gnu::noinline]] PLX_DEVICE void limit_face(const line_view& line, int f, Eos eos, double step) {
   face_flux flux = load_flux(line, f);
-  const vm limited = keep_positive<skip_similar>(cell_of(line, f - 1), cell_of(line, f), gamma, step, flux);
+  const vm limited = keep_positive<skip_similar>(cell_of(line, f - 1), cell_of(line, f), eos, step, flux);
   if (!any(limited)) return;
   store_flux(line, f, flux);
   const double* tracer = line.w + i_tracer * line.variable + (f - 1) * line.cell;
@@ -61,10 +61,10 @@ template <bool skip_similar>
   store(to, select(limited, flux.mass * upwind, load(to)));
 }
 
-template <riemann_solver solver>
-PLX_INLINE void gas_fluxes(const line_view& line, double gamma) {
+template <riemann_solver solver, class Eos>
+PLX_INLINE void gas_fluxes(const line_view& line, const Eos& eos) {
   for (int f = 0; f <= line.n; ++f) {
-    face_flux flux = solve<solver>(load_state(line.left, line, f), load_state(line.right, line, f), gamma);
+    face_flux flux = solve<solver>(load_state(line.left, line, f), load_state(line.right, line, f), eos);
     store_flux(line, f, flux);
     const std::ptrdiff_t tracer = i_tracer * line.faces + f * lanes;
     vd upwind = select(less(flux.mass, all(0.0)), load(line.right + tracer), load(line.left + tracer));
@@ -73,12 +73,12 @@ PLX_INLINE void gas_fluxes(const line_view& line, double gamma) {
 }
 
 /// Limits the fluxes of a line to positive updates; `step` is dt / dx.
-template <bool skip_similar>
-PLX_INLINE void limit_fluxes(const line_view& line, double gamma, double step) {
+template <bool skip_similar, class Eos>
+PLX_INLINE void limit_fluxes(const line_view& line, const Eos& eos, double step) {
   face_state below = cell_of(line, -1);
   for (int f = 0; f <= line.n; ++f) {
     const face_state above = cell_of(line, f);
-    if (!skip_similar || any(differ_much(below, above, gamma))) limit_face<skip_similar>(line, f, gamma, step);
+    if (!skip_similar || any(differ_much(below, above, eos))) limit_face<skip_similar>(line, f, eos, step);
     below = above;
   }
 }
@@ -104,8 +104,9 @@ PLX_INLINE void reconstruct_variable(const line_view& line, int v) {
                                      line.right + v * line.faces);
 }
 
-template <reconstruction scheme, riemann_solver solver>
+template <reconstruction scheme, riemann_solver solver, class Eos>
 PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double step, const sweep_output& out) {
+  const Eos eos(p.eos);
   const int n_var = variable_count(p.n_species);
   for (int v = 0; v < i_species; ++v)
     if (v > i_density && v < i_energy)  // velocities
@@ -116,8 +117,8 @@ PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double s
   // ensure.
   constexpr reconstruction species_scheme = scheme == reconstruction::mp5 ? reconstruction::ppm : scheme;
   for (int v = i_species; v < n_var; ++v) reconstruct_variable<species_scheme, true>(line, v);
-  gas_fluxes<solver>(line, p.gamma);
-  limit_fluxes<skips_similar<scheme>>(line, p.gamma, step);
+  gas_fluxes<solver>(line, eos);
+  limit_fluxes<skips_similar<scheme>>(line, eos, step);
   if (p.n_species > 0) species_fluxes(line, p.n_species, step);
   difference_fluxes(line, n_var, out);
 }

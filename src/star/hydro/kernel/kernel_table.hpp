@@ -12,34 +12,36 @@ namespace {
 
 using box_function = void (*)(const box_task&, tally&);
 
-template <reconstruction scheme>
+template <reconstruction scheme, class Eos>
 box_function choose_solver(riemann_solver solver) {
   switch (solver) {
     case riemann_solver::hll:
-      return advance_box<scheme, riemann_solver::hll>;
+      return advance_box<scheme, riemann_solver::hll, Eos>;
     case riemann_solver::lax_friedrichs:
-      return advance_box<scheme, riemann_solver::lax_friedrichs>;
+      return advance_box<scheme, riemann_solver::lax_friedrichs, Eos>;
     case riemann_solver::hllc_lm:
-      return advance_box<scheme, riemann_solver::hllc_lm>;
+      return advance_box<scheme, riemann_solver::hllc_lm, Eos>;
     case riemann_solver::hllc:
       break;
   }
-  return advance_box<scheme, riemann_solver::hllc>;
+  return advance_box<scheme, riemann_solver::hllc, Eos>;
 }
 
+template <class Eos>
 box_function choose(const hydro_parameters& p) {
   switch (p.reconstruct) {
     case reconstruction::plm:
-      return choose_solver<reconstruction::plm>(p.riemann);
+      return choose_solver<reconstruction::plm, Eos>(p.riemann);
     case reconstruction::mp5:
-      return choose_solver<reconstruction::mp5>(p.riemann);
+      return choose_solver<reconstruction::mp5, Eos>(p.riemann);
     case reconstruction::ppm:
       break;
   }
-  return choose_solver<reconstruction::ppm>(p.riemann);
+  return choose_solver<reconstruction::ppm, Eos>(p.riemann);
 }
 
 /// Number of cells of the tile that need a floor, among those that the scheme uses. Slow: called only if there are any.
+template <class Eos>
 std::int64_t count_input_floors(const hydro_parameters& p, const stage_input& in) {
   const int m = in.n + 2 * g, n_var = variable_count(0);
   const std::ptrdiff_t cells = std::ptrdiff_t{m} * m * m;
@@ -53,7 +55,7 @@ std::int64_t count_input_floors(const hydro_parameters& p, const stage_input& in
         double u[i_species * lanes], w[i_species * lanes];
         const double* cell = in.tile + (std::ptrdiff_t{k} * m + j) * m + i;
         for (int v = 0; v < n_var; ++v) store(u + v * lanes, all(cell[v * cells]));
-        found += to_primitive(p, n_var, u, lanes, w, lanes) ? 1 : 0;
+        found += to_primitive<Eos>(p, n_var, u, lanes, w, lanes) ? 1 : 0;
       }
   return found;
 }
@@ -66,17 +68,18 @@ void report(const tally& sums, double dx, stage_output& out) {
 }
 
 /// Returns true if a cell of the tile needed a floor.
+template <class Eos>
 bool advance_faces(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch, tally& sums) {
   const box_shape b = shape_for(in.n);
   const int n_var = variable_count(p.n_species);
   const workspace s = divide_scratch(scratch, n_var, b);
-  const box_function advance_one = choose(p);
+  const box_function advance_one = choose<Eos>(p);
   bool floored = false;
   for (int z = 0; z < in.n; z += b.z)
     for (int y = 0; y < in.n; y += b.y)
       for (int x = 0; x < in.n; x += b.x) {
         const box_task task{p, in, out, s, b, x, y, z, n_var};
-        floored |= convert_box(task);
+        floored |= convert_box<Eos>(task);
         advance_one(task, sums);
       }
   return floored;
@@ -84,13 +87,16 @@ bool advance_faces(const hydro_parameters& p, const stage_input& in, stage_outpu
 
 void advance(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch) {
   tally sums;
-  const bool floored = p.scheme == hydro_scheme::full3d ? advance_block_full3d(p, in, out, scratch, sums)
-                                                        : advance_faces(p, in, out, scratch, sums);
+  with_eos(p.eos.kind, [&]<class Eos>() {
+    const bool floored = p.scheme == hydro_scheme::full3d ? advance_block_full3d<Eos>(p, in, out, scratch, sums)
+                                                          : advance_faces<Eos>(p, in, out, scratch, sums);
+    out.input_floors = floored ? count_input_floors<Eos>(p, in) : 0;
+  });
   report(sums, in.dx, out);
-  out.input_floors = floored ? count_input_floors(p, in) : 0;
 }
 
 /// Checks up to `lanes` cells of a row, through a small copy: rows of a box may be shorter than a vector.
+template <class Eos>
 void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, int count, int index, tally& sums) {
   double copy[(i_species + max_species) * lanes];
   const int n_var = variable_count(p.n_species);
@@ -99,7 +105,7 @@ void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, in
     for (int l = 0; l < lanes; ++l) copy[v * lanes + l] = u[v * variable + (l < count ? l : 0)];
     finite = finite + load(copy + v * lanes) * all(0.0);
   }
-  settle(p, copy, lanes, finite, all(0.0), index, (1u << count) - 1, sums);
+  settle<Eos>(p, copy, lanes, finite, all(0.0), index, (1u << count) - 1, sums);
   for (int v = 0; v < n_var; ++v)
     for (int l = 0; l < count; ++l) u[v * variable + l] = copy[v * lanes + l];
 }
@@ -107,12 +113,14 @@ void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, in
 void check(const hydro_parameters& p, double* u, int n, double dx, const cell_box& box, stage_output& out) {
   const std::ptrdiff_t variable = std::ptrdiff_t{n} * n * n;
   tally sums;
-  for (int k = box.lower[2]; k < box.upper[2]; ++k)
-    for (int j = box.lower[1]; j < box.upper[1]; ++j)
-      for (int i = box.lower[0]; i < box.upper[0]; i += lanes) {
-        const int index = (k * n + j) * n + i, rest = box.upper[0] - i;
-        check_row(p, u + index, variable, rest < lanes ? rest : lanes, index, sums);
-      }
+  with_eos(p.eos.kind, [&]<class Eos>() {
+    for (int k = box.lower[2]; k < box.upper[2]; ++k)
+      for (int j = box.lower[1]; j < box.upper[1]; ++j)
+        for (int i = box.lower[0]; i < box.upper[0]; i += lanes) {
+          const int index = (k * n + j) * n + i, rest = box.upper[0] - i;
+          check_row<Eos>(p, u + index, variable, rest < lanes ? rest : lanes, index, sums);
+        }
+  });
   report(sums, dx, out);
   out.input_floors = 0;
 }

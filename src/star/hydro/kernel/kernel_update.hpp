@@ -36,44 +36,51 @@ PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species
   for (int s = 0; s < n_species; ++s) store(x + s * variable, load(x + s * variable) * factor);
 }
 
-/// Raises densities below the floor: they keep their momentum, which cannot add kinetic energy, and their internal
-/// energy; a density that is not positive takes the velocity zero and the pressure floor. Returns the kinetic energy.
-PLX_INLINE vd raise_density(const hydro_parameters& p, vd density_in, vd density, vd (&m)[3], vd& total, vd tracer) {
+/// Raises densities below the floor: they keep their momentum, which cannot add kinetic energy, and their thermal
+/// energy; a density that is not positive takes the velocity zero and the pressure floor. `cold`: of the raised
+/// density. Returns the kinetic energy.
+template <class Eos>
+PLX_INLINE vd raise_density(const hydro_parameters& p, const Eos& eos, const typename Eos::cold& cold, vd density_in,
+                            vd density, vd (&m)[3], vd& total, vd tracer) {
   vm thin = less(density_in, density), none = not_less(all(0.0), density_in);
   vd kinetic_in = kinetic_energy(m[0], m[1], m[2], all(1.0) / select(none, density, density_in));
-  vd internal = select(none, all(0.0), internal_energy(p, total, kinetic_in, tracer));
+  vd thermal = select(none, all(0.0), thermal_energy(p, eos, eos.at(density_in), total, kinetic_in, tracer));
   for (vd& component : m) component = select(none, all(0.0), component);
   vd kinetic = kinetic_energy(m[0], m[1], m[2], all(1.0) / density);
-  total = select(thin, kinetic + internal, total);
+  total = select(thin, kinetic + eos.internal_energy_of_thermal(thermal, cold), total);
   return kinetic;
 }
 
 /// Applies floors and the dual-energy rules to the cells at u (variables `variable` apart), in place. `finite` is 0, or
 /// not finite after an invalid operation; `energy_nearby` is the largest total energy of the neighbours; `index` that
 /// of the first cell; `valid` has a bit for each lane that counts.
+template <class Eos>
 PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t variable, vd finite, vd energy_nearby,
                        int index, unsigned valid, tally& t) {
+  const Eos eos(p.eos);
   vd density_in = load(u), density = at_least(p.density_floor, density_in);
   vd inverse = all(1.0) / density;
   vd m[3] = {load(u + 1 * variable), load(u + 2 * variable), load(u + 3 * variable)};
   vd total = load(u + i_energy * variable), tracer = load(u + i_tracer * variable);
   vd kinetic = kinetic_energy(m[0], m[1], m[2], inverse);
+  const typename Eos::cold cold_values = eos.at(density);
   vm thin = less(density_in, density);
   if (any(thin)) [[unlikely]] {
-    kinetic = raise_density(p, density_in, density, m, total, tracer);
+    kinetic = raise_density(p, eos, cold_values, density_in, density, m, total, tracer);
     for (int axis = 0; axis < 3; ++axis) store(u + (i_momentum + axis) * variable, m[axis]);
   }
-  vd energy_in = internal_energy(p, total, kinetic, tracer);
-  vd energy = at_least(p.pressure_floor / (p.gamma - 1.0), energy_in);
+  vd energy_in = thermal_energy(p, eos, cold_values, total, kinetic, tracer);  // thermal, as all energies below
+  vd energy = at_least(eos.least_thermal_energy(p.pressure_floor), energy_in);
   vm cold = less(energy_in, energy);
-  vm reset = either(cold, less(all(p.dual_energy_reset) * vmax(total, energy_nearby), total - kinetic));
-  if (any(reset)) tracer = select(reset, power(energy, all(1.0 / p.gamma)), tracer);
+  vm reset = either(cold, less(all(p.dual_energy_reset) * vmax(total, energy_nearby),
+                               eos.thermal_energy(total - kinetic, cold_values)));
+  if (any(reset)) tracer = select(reset, eos.tracer(energy), tracer);
   store(u, density);
-  store(u + i_energy * variable, select(cold, kinetic + energy, total));
+  store(u + i_energy * variable, select(cold, kinetic + eos.internal_energy_of_thermal(energy, cold_values), total));
   store(u + i_tracer * variable, tracer);
   if (p.n_species > 0) settle_species(u, variable, p.n_species, density);
 
-  vd sound = vsqrt(all(p.gamma * (p.gamma - 1.0)) * energy * inverse);
+  vd sound = vsqrt(eos.bulk_modulus_of_thermal(energy, cold_values) * inverse);
   vd speed = sum3(vabs(m[0]), vabs(m[1]), vabs(m[2])) * inverse + all(3.0) * sound;
   t.signal_speed = vmax(speed, t.signal_speed);
   t.density_floors += count_of(bits(thin) & valid);

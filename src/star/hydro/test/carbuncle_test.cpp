@@ -19,7 +19,7 @@ constexpr double disturbance = 1e-4;
 /// The largest velocity along the shock, over the speed of sound ahead of it, when the shock has reached x = `place`.
 double velocity_along_shock(const hydro_parameters& p, int n, double place) {
   constexpr double mach = 10.0, m2 = mach * mach, start = 0.15;
-  const double g = p.gamma, ratio = (g + 1.0) * m2 / ((g - 1.0) * m2 + 2.0);
+  const double g = p.eos.gamma, ratio = (g + 1.0) * m2 / ((g - 1.0) * m2 + 2.0);
   std::mt19937_64 bits(3);
   auto uniform = [&] { return static_cast<double>(bits() >> 11) * 0x1p-53; };
   test_block b(p, n);

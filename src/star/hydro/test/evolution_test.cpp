@@ -38,7 +38,7 @@ primitive wave_at(wave which, double x, double gamma) {
 /// L1 error of density and momenta after one period, relative to the amplitude. Mirrored: the same wave, reflected.
 double wave_error(wave which, int n, const hydro_parameters& p, bool mirrored = false) {
   test_block b(p, n);
-  b.fill([&](double x, double, double) { return wave_at(which, mirrored ? 1.0 - x : x, p.gamma); });
+  b.fill([&](double x, double, double) { return wave_at(which, mirrored ? 1.0 - x : x, p.eos.gamma); });
   // Cell averages are the centre's values times sin(pi h)/(pi h), before and after.
   const std::vector<double> before = b.u();
   EXPECT_TRUE(b.run(1.0));

@@ -69,6 +69,7 @@ struct choice {
   int n, n_species;
   hydro_scheme shape = hydro_scheme::faces;
   bool steep = false;
+  eos_kind kind = eos_kind::ideal;
 };
 
 class all_isas : public testing::TestWithParam<choice> {};
@@ -77,6 +78,7 @@ TEST_P(all_isas, agree_to_the_bit) {
   hydro_parameters p;
   p.reconstruct = GetParam().scheme, p.riemann = GetParam().solver, p.n_species = GetParam().n_species;
   p.scheme = GetParam().shape, p.contact_steepening = GetParam().steep;
+  p.eos.kind = GetParam().kind, p.eos.electron_pressure = 0.01, p.eos.electron_density = 4.0;
   p.density_floor = 1.3, p.pressure_floor = 1.2;  // some cells need the floors
   const int n = GetParam().n;
   const auto tile = random_tile(p, n, 7, 20.0), old = interior(tile, n, variable_count(p.n_species));
@@ -96,17 +98,24 @@ TEST_P(all_isas, agree_to_the_bit) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(isa, all_isas,
-                         testing::Values(choice{reconstruction::ppm, riemann_solver::hllc, 8, 0},
-                                         choice{reconstruction::ppm, riemann_solver::hllc, 16, 3},
-                                         choice{reconstruction::ppm, riemann_solver::hll, 8, 0},
-                                         choice{reconstruction::ppm, riemann_solver::hllc_lm, 8, 1},
-                                         choice{reconstruction::mp5, riemann_solver::hllc, 8, 2},
-                                         choice{reconstruction::plm, riemann_solver::hllc, 24, 1},
-                                         choice{reconstruction::plm, riemann_solver::lax_friedrichs, 8, 2},
-                                         choice{reconstruction::ppm, riemann_solver::hll, 8, 0, hydro_scheme::full3d},
-                                         choice{reconstruction::ppm, riemann_solver::hll, 16, 3, hydro_scheme::full3d,
-                                                true}));
+INSTANTIATE_TEST_SUITE_P(
+    isa, all_isas,
+    testing::Values(
+        choice{reconstruction::ppm, riemann_solver::hllc, 8, 0},
+        choice{reconstruction::ppm, riemann_solver::hllc, 16, 3},
+        choice{reconstruction::ppm, riemann_solver::hll, 8, 0},
+        choice{reconstruction::ppm, riemann_solver::hllc_lm, 8, 1},
+        choice{reconstruction::mp5, riemann_solver::hllc, 8, 2},
+        choice{reconstruction::plm, riemann_solver::hllc, 24, 1},
+        choice{reconstruction::plm, riemann_solver::lax_friedrichs, 8, 2},
+        choice{reconstruction::ppm, riemann_solver::hll, 8, 0, hydro_scheme::full3d},
+        choice{reconstruction::ppm, riemann_solver::hll, 16, 3, hydro_scheme::full3d, true},
+        choice{reconstruction::ppm, riemann_solver::hllc, 8, 1, hydro_scheme::faces, false, eos_kind::stiffened},
+        choice{reconstruction::ppm, riemann_solver::hllc, 8, 1, hydro_scheme::faces, false, eos_kind::white_dwarf},
+        choice{reconstruction::mp5, riemann_solver::hllc_lm, 16, 0, hydro_scheme::faces, false, eos_kind::white_dwarf},
+        choice{reconstruction::plm, riemann_solver::lax_friedrichs, 8, 0, hydro_scheme::faces, false,
+               eos_kind::white_dwarf},
+        choice{reconstruction::ppm, riemann_solver::hll, 8, 0, hydro_scheme::full3d, true, eos_kind::white_dwarf}));
 
 TEST(isa, powers_agree_to_the_bit) {
   for (double x : {1e-300, 1e-30, 0.3, 0.70710678, 1.0, 1.4142135, 77.0, 1e30})

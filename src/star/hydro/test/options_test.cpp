@@ -28,7 +28,7 @@ TEST(hydro_options, values_come_from_the_input) {
   ASSERT_TRUE(p);
   EXPECT_EQ(p->riemann, riemann_solver::lax_friedrichs);
   EXPECT_EQ(p->reconstruct, reconstruction::plm);
-  EXPECT_EQ(p->gamma, 1.25);
+  EXPECT_EQ(p->eos.gamma, 1.25);
   EXPECT_EQ(p->density_floor, 1e-3);
   EXPECT_EQ(o.time_integrator().stages, 2);
 }
@@ -49,6 +49,32 @@ TEST(hydro_options, wrong_values_are_one_line) {
   o = {}, o.describe(table);
   EXPECT_FALSE(table.set("hydro.gamma=0.9"));
   EXPECT_FALSE(table.set("hydro.flux=roe"));
+}
+
+TEST(hydro_options, equation_of_state) {
+  hydro_options o;
+  config_table table;
+  o.describe(table);
+  EXPECT_EQ(o.parameters(0)->eos.kind, eos_kind::ideal);
+  EXPECT_FALSE(table.set("eos.kind=polytrope"));
+  ASSERT_TRUE(table.load_text("[eos]\nkind = 'stiffened'\n", "test"));
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_EQ(o.parameters(0).error().message,
+            "eos.p_inf is 0: expected a value above 0, which eos.kind = \"stiffened\" requires");
+  o.eos.p_inf = 600.0;
+  ASSERT_TRUE(o.parameters(0));
+  EXPECT_EQ(o.parameters(0)->eos.kind, eos_kind::stiffened);
+  EXPECT_EQ(o.parameters(0)->eos.p_inf, 600.0);
+  EXPECT_EQ(o.parameters(0)->eos.gamma, o.gamma);
+  o.eos.kind = "white_dwarf", o.eos.electron_pressure = 2.0, o.eos.electron_density = 3.0;
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_EQ(o.parameters(0).error().message,
+            "eos.p_inf is 600: expected 0, because eos.kind = \"white_dwarf\" does not use it");
+  o.eos.p_inf = 0.0;
+  ASSERT_TRUE(o.parameters(0));
+  EXPECT_EQ(o.parameters(0)->eos.electron_density, 3.0);
+  o.eos.kind = "ideal";
+  EXPECT_FALSE(o.parameters(0));
 }
 
 TEST(hydro_options, courant_number_by_the_integrator_unless_given) {

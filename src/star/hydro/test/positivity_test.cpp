@@ -32,7 +32,7 @@ primitive shape_at(profile which, double x, double y, double z, double gamma) {
 
 hydro_parameters parameters_of(hydro_scheme scheme, double gamma) {
   hydro_parameters p;
-  p.gamma = gamma, p.scheme = scheme;
+  p.eos.gamma = gamma, p.scheme = scheme;
   if (scheme == hydro_scheme::full3d) p.riemann = riemann_solver::hll;
   return p;
 }
@@ -52,7 +52,7 @@ TEST_P(moving, keeps_mass_and_energy_without_floors) {
   const hydro_parameters p = parameters_of(scheme, 5.0 / 3.0);
   test_block b(p, 16);
   b.fill([&](double x, double y, double z) {
-    primitive w = shape_at(which, x, y, z, p.gamma);
+    primitive w = shape_at(which, x, y, z, p.eos.gamma);
     for (int a = 0; a < axes; ++a) w.velocity[a] = mach / std::sqrt(axes);
     return w;
   });
@@ -102,7 +102,7 @@ double wave_error(const hydro_parameters& p, int n, double cfl, const integrator
   b.fill([&](double x, double y, double z) {
     primitive w;
     w.density = 1.0 + amplitude * std::sin(2.0 * std::acos(-1.0) * (x + y + z));
-    w.velocity = {mach, mach, mach}, w.pressure = 1.0 / p.gamma;
+    w.velocity = {mach, mach, mach}, w.pressure = 1.0 / p.eos.gamma;
     return w;
   });
   const std::vector<double> before = b.u();
@@ -110,7 +110,7 @@ double wave_error(const hydro_parameters& p, int n, double cfl, const integrator
   EXPECT_EQ(b.floors(), 0);
   double error = 0.0;
   for (std::size_t c = 0; c < cells_of(n); ++c) error += std::abs(b.u()[c] - before[c]);
-  for (int i = 0; i < n; ++i) EXPECT_NEAR(b.cell(i, i / 2, 0).pressure * p.gamma, 1.0, 1e-12);
+  for (int i = 0; i < n; ++i) EXPECT_NEAR(b.cell(i, i / 2, 0).pressure * p.eos.gamma, 1.0, 1e-12);
   return error / static_cast<double>(cells_of(n)) / amplitude;
 }
 

@@ -29,7 +29,8 @@ struct reference {
     if (v < 4) return tile(v, c) / rho;
     double internal = tile(4, c);
     for (int a = 1; a < 4; ++a) internal -= 0.5 * tile(a, c) * tile(a, c) / rho;
-    return (p.gamma - 1.0) * (internal < p.dual_energy_switch * tile(4, c) ? std::pow(tile(5, c), p.gamma) : internal);
+    return (p.eos.gamma - 1.0) *
+           (internal < p.dual_energy_switch * tile(4, c) ? std::pow(tile(5, c), p.eos.gamma) : internal);
   }
 
   // Colella & Woodward's formulas on five values around the middle one; the value towards q[4].
@@ -48,8 +49,8 @@ struct reference {
       if (second_above * second_below < 0.0 && std::abs(q[3] - q[1]) > 0.01 * std::min(q[1], q[3]))
         eta = -(second_above - second_below) / 6.0 / (q[3] - q[1]);
       eta = std::max(0.0, std::min(20.0 * (eta - 0.05), 1.0));
-      const bool contact =
-          0.1 * p.gamma * std::abs(q[3] - q[1]) / std::min(q[1], q[3]) >= std::abs(w[3] - w[1]) / std::min(w[1], w[3]);
+      const bool contact = 0.1 * p.eos.gamma * std::abs(q[3] - q[1]) / std::min(q[1], q[3]) >=
+                           std::abs(w[3] - w[1]) / std::min(w[1], w[3]);
       if (!contact) eta = 0.0;
       left = (1.0 - eta) * left + eta * (q[1] + 0.5 * d[0]);
       right = (1.0 - eta) * right + eta * (q[3] - 0.5 * d[2]);
@@ -75,7 +76,7 @@ struct reference {
     const int n = 1 + axis;
     const auto conserved = [&](const five& w) {
       const double kinetic = 0.5 * w[0] * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
-      return five{w[0], w[0] * w[1], w[0] * w[2], w[0] * w[3], w[4] / (p.gamma - 1.0) + kinetic};
+      return five{w[0], w[0] * w[1], w[0] * w[2], w[0] * w[3], w[4] / (p.eos.gamma - 1.0) + kinetic};
     };
     const auto physical = [&](const five& w) {
       five f = conserved(w);
@@ -84,7 +85,7 @@ struct reference {
       f[n] += w[4];
       return f;
     };
-    const double cl = std::sqrt(p.gamma * l[4] / l[0]), cr = std::sqrt(p.gamma * r[4] / r[0]);
+    const double cl = std::sqrt(p.eos.gamma * l[4] / l[0]), cr = std::sqrt(p.eos.gamma * r[4] / r[0]);
     const double plus = std::max({0.0, l[n] + cl, r[n] + cr}), minus = std::min({0.0, l[n] - cl, r[n] - cr});
     const five ul = conserved(l), ur = conserved(r), fl = physical(l), fr = physical(r);
     five f;
@@ -142,7 +143,7 @@ struct reference {
       u[v] = (1.0 - in.weight) * old + in.weight * u[v];
     }
     const double internal = u[4] - 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
-    if (internal > p.dual_energy_reset * std::max(nearby, u[4])) u[5] = std::pow(internal, 1.0 / p.gamma);
+    if (internal > p.dual_energy_reset * std::max(nearby, u[4])) u[5] = std::pow(internal, 1.0 / p.eos.gamma);
     return u;
   }
 };
@@ -156,15 +157,15 @@ class full3d_reference : public testing::TestWithParam<row> {};
 
 TEST_P(full3d_reference, agrees_to_rounding) {
   hydro_parameters p;
-  p.scheme = hydro_scheme::full3d, p.contact_steepening = GetParam().steep, p.gamma = 5.0 / 3.0;
+  p.scheme = hydro_scheme::full3d, p.contact_steepening = GetParam().steep, p.eos.gamma = 5.0 / 3.0;
   const int n = 8, m = n + 2 * ghost_layers;
   auto tile = random_tile(p, n, 71, GetParam().contrast);
   const auto stride = static_cast<std::ptrdiff_t>(cells_of(m));
   for (std::size_t c = 0; c < cells_of(m); ++c) {
-    primitive w = to_primitive({p.gamma}, &tile[c], stride, 0, 0.0);
+    primitive w = to_primitive(p.eos, &tile[c], stride, 0, 0.0);
     if (p.contact_steepening) w.pressure = 1.0 + 0.3 * w.pressure / GetParam().contrast;  // so that contacts occur
     if (c % 3 != 0) w.velocity[1] += GetParam().fast;
-    to_conserved({p.gamma}, w, 0, &tile[c], stride);
+    to_conserved(p.eos, w, 0, &tile[c], stride);
   }
   const auto old = interior(random_tile(p, n, 72, GetParam().contrast), n, i_species);
   // So short that no update needs limited fluxes (kernel_positive.hpp).

@@ -27,8 +27,8 @@ struct reference {
     double kinetic = 0.0;
     for (int a = 1; a < 4; ++a) w[a] = tile(a, i, j, k) / rho, kinetic += 0.5 * rho * w[a] * w[a];
     const double internal = tile(4, i, j, k) - kinetic;
-    w[4] = (p.gamma - 1.0) *
-           (internal < p.dual_energy_switch * tile(4, i, j, k) ? std::pow(tile(5, i, j, k), p.gamma) : internal);
+    w[4] = (p.eos.gamma - 1.0) *
+           (internal < p.dual_energy_switch * tile(4, i, j, k) ? std::pow(tile(5, i, j, k), p.eos.gamma) : internal);
     w[5] = tile(5, i, j, k) / rho;
     return w;
   }
@@ -63,7 +63,7 @@ struct reference {
     const int n = 1 + axis;
     auto conserved = [&](const six& w) {
       const double kinetic = 0.5 * w[0] * (w[1] * w[1] + w[2] * w[2] + w[3] * w[3]);
-      return six{w[0], w[0] * w[1], w[0] * w[2], w[0] * w[3], w[4] / (p.gamma - 1.0) + kinetic, w[0] * w[5]};
+      return six{w[0], w[0] * w[1], w[0] * w[2], w[0] * w[3], w[4] / (p.eos.gamma - 1.0) + kinetic, w[0] * w[5]};
     };
     auto physical = [&](const six& w) {
       six f = conserved(w);
@@ -73,7 +73,7 @@ struct reference {
       f[4] = (energy + w[4]) * w[n];
       return f;
     };
-    const double cl = std::sqrt(p.gamma * l[4] / l[0]), cr = std::sqrt(p.gamma * r[4] / r[0]);
+    const double cl = std::sqrt(p.eos.gamma * l[4] / l[0]), cr = std::sqrt(p.eos.gamma * r[4] / r[0]);
     double sl = std::min(l[n] - cl, r[n] - cr), sr = std::max(l[n] + cl, r[n] + cr);
     const six ul = conserved(l), ur = conserved(r), fl = physical(l), fr = physical(r);
     six f;
@@ -156,7 +156,7 @@ struct reference {
     double nearby = std::max(u[4], tile(4, i, j, k));
     for (int d : {-1, 1}) nearby = std::max({nearby, tile(4, i + d, j, k), tile(4, i, j + d, k), tile(4, i, j, k + d)});
     const double internal = u[4] - 0.5 * (u[1] * u[1] + u[2] * u[2] + u[3] * u[3]) / u[0];
-    if (internal > p.dual_energy_reset * nearby) u[5] = std::pow(internal, 1.0 / p.gamma);
+    if (internal > p.dual_energy_reset * nearby) u[5] = std::pow(internal, 1.0 / p.eos.gamma);
     return u;
   }
 };
@@ -171,14 +171,14 @@ class against_reference : public testing::TestWithParam<row> {};
 
 TEST_P(against_reference, agrees_to_rounding) {
   hydro_parameters p;
-  p.reconstruct = GetParam().scheme, p.riemann = GetParam().solver, p.gamma = 5.0 / 3.0;
+  p.reconstruct = GetParam().scheme, p.riemann = GetParam().solver, p.eos.gamma = 5.0 / 3.0;
   const int n = 8, m = n + 2 * ghost_layers;
   auto tile = random_tile(p, n, 71, GetParam().contrast);
   for (std::size_t c = 0; c < cells_of(m); ++c) {
     const std::ptrdiff_t stride = static_cast<std::ptrdiff_t>(cells_of(m));
-    primitive w = to_primitive({p.gamma}, &tile[c], stride, 0, 0.0);
+    primitive w = to_primitive(p.eos, &tile[c], stride, 0, 0.0);
     if (c % 3 != 0) w.velocity[1] += GetParam().fast;
-    to_conserved({p.gamma}, w, 0, &tile[c], stride);
+    to_conserved(p.eos, w, 0, &tile[c], stride);
   }
   auto old = interior(random_tile(p, n, 72, GetParam().contrast), n, i_species);
   // So short that no update needs limited fluxes (kernel_positive.hpp).

@@ -35,7 +35,7 @@ TEST_P(stage_of, constant_state_is_kept_to_the_bit) {
   for (int n_species : {0, 2})
     for (const integrator& scheme : {ssp_rk3, ssp_rk2}) {
       hydro_parameters p = parameters();
-      p.n_species = n_species, p.gamma = 5.0 / 3.0;
+      p.n_species = n_species, p.eos.gamma = 5.0 / 3.0;
       test_block b(p, 8);
       b.fill([](double, double, double) { return gas(0.7, 0.3, -1.1, 0.2, 1.3); });
       const std::vector<double> before = b.u();

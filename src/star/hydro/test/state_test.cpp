@@ -11,7 +11,7 @@ namespace plx::star {
 namespace {
 
 TEST(state, primitive_to_conserved_and_back) {
-  const gamma_law eos{5.0 / 3.0};
+  const equation_of_state eos(eos_parameters{5.0 / 3.0});
   primitive w;
   w.density = 2.0, w.velocity = {0.3, -4.0, 0.05}, w.pressure = 0.7, w.fraction = {0.25, 0.75};
   double u[8];
@@ -27,7 +27,7 @@ TEST(state, primitive_to_conserved_and_back) {
 }
 
 TEST(state, pressure_of_cold_gas_comes_from_the_tracer) {
-  const gamma_law eos{1.4};
+  const equation_of_state eos;
   primitive w;
   w.velocity = {1234.567, 0.1, 0.0}, w.pressure = 1e-9;
   double u[6];

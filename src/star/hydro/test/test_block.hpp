@@ -82,11 +82,11 @@ class test_block {
     for (int k = 0; k < n_; ++k)
       for (int j = 0; j < n_; ++j)
         for (int i = 0; i < n_; ++i)
-          to_conserved({p_.gamma}, initial(center(i), center(j), center(k)), p_.n_species, &at(0, i, j, k),
+          to_conserved(p_.eos, initial(center(i), center(j), center(k)), p_.n_species, &at(0, i, j, k),
                        static_cast<std::ptrdiff_t>(cells_of(n_)));
   }
   primitive cell(int i, int j, int k) {
-    return to_primitive({p_.gamma}, &at(0, i, j, k), static_cast<std::ptrdiff_t>(cells_of(n_)), p_.n_species,
+    return to_primitive(p_.eos, &at(0, i, j, k), static_cast<std::ptrdiff_t>(cells_of(n_)), p_.n_species,
                         p_.dual_energy_switch);
   }
 
@@ -183,7 +183,7 @@ inline std::vector<double> random_tile(const hydro_parameters& p, int n, unsigne
     double sum = 0.0;
     for (int s = 0; s < p.n_species; ++s) sum += w.fraction[s] = uniform();
     for (int s = 0; s < p.n_species; ++s) w.fraction[s] /= sum;
-    to_conserved({p.gamma}, w, p.n_species, &tile[c], static_cast<std::ptrdiff_t>(cells_of(m)));
+    to_conserved(p.eos, w, p.n_species, &tile[c], static_cast<std::ptrdiff_t>(cells_of(m)));
   }
   return tile;
 }

@@ -36,7 +36,7 @@ TEST(Analysis, OfARigidRotationIsAsComputedByHand) {
     for (int c = 0; c < cells; ++c) {
       const double x = g.mesh.centre(b, 0, c % n), y = g.mesh.centre(b, 1, c / n % n);
       double* u = g.now.block(b) + c;
-      to_conserved({s.hydro.gamma}, {.density = 2.0, .velocity = {-y, x, 0.0}, .pressure = 1.0, .fraction = {}}, 0, u,
+      to_conserved(s.hydro.eos, {.density = 2.0, .velocity = {-y, x, 0.0}, .pressure = 1.0, .fraction = {}}, 0, u,
                    cells);
       const double volume = std::pow(g.mesh.cell_width(b), 3);
       spin += 2.0 * (x * x + y * y) * volume, kinetic += (x * x + y * y) * volume;
@@ -53,7 +53,7 @@ TEST(Analysis, OfARigidRotationIsAsComputedByHand) {
   EXPECT_NEAR(extrema[2], 1.0, 1e-14);
   EXPECT_NEAR(extrema[4], fastest, 1e-14);
   EXPECT_NEAR(energies[0], kinetic, 1e-12 * kinetic);
-  EXPECT_NEAR(energies[1], 1.0 / (s.hydro.gamma - 1.0), 1e-12);
+  EXPECT_NEAR(energies[1], 1.0 / (s.hydro.eos.gamma - 1.0), 1e-12);
 }
 
 TEST(Analysis, IsTheSameOnWorkersLocalitiesAndADevice) {
@@ -116,7 +116,7 @@ class odd final : public analysis {
   std::vector<column> columns() const override { return columns_; }
   void of_cell(const analysis_cell& c, double* values) const override {
     for (std::size_t v = 0; v < columns_.size(); ++v)
-      values[v] = c.centre[0] > 0.0 ? std::numeric_limits<double>::quiet_NaN() : c.gamma;
+      values[v] = c.centre[0] > 0.0 ? std::numeric_limits<double>::quiet_NaN() : c.eos.gamma();
   }
 
  private:

@@ -70,7 +70,7 @@ TEST(Noh, SatisfiesTheJumpConditionsAtItsShock) {
   for (const std::string dimensions : {"2", "3"})
     for (const double gamma : {5.0 / 3.0, 1.4}) {
       problem_setting s;
-      s.gamma = gamma;
+      s.eos = eos_parameters{gamma};
       const auto p = prepared("noh", {"noh.dimensions=" + dimensions, "noh.pressure=1e-12"}, s);
       const double t = 0.7, shock = 0.5 * (gamma - 1.0), r = shock * t;
       const primitive behind = p->at({r * (1 - 1e-9), 0, 0}, t), ahead = p->at({r * (1 + 1e-9), 0, 0}, t);

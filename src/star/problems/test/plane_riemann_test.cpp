@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "num/exact_sum.hpp"
@@ -71,6 +72,49 @@ TEST(PlaneRiemann, VacuumHasFiniteAverages) {
   p->average({{0, 0, 0}, {0.01, 0.01, 0.01}}, 0.02, u.data(), 1);
   for (const double value : u) EXPECT_TRUE(std::isfinite(value));
   EXPECT_LT(u[0], 1e-90);
+}
+
+// The jump conditions of the shock, with the energy (p + gamma p_inf) / (gamma - 1) of a stiffened gas.
+TEST(PlaneRiemann, StiffenedGasHasItsExactSolution) {
+  auto p = make_problem("sod").value();
+  config_table table;
+  p->describe(table);
+  ASSERT_TRUE(table.load_text("[sod]\nleft = [1.0, 0.0, 1000.0]\nright = [0.9, 0.0, -20.0]\n", "test"));
+  const double gamma = 4.4, p_inf = 600.0;
+  problem_setting setting;
+  setting.eos = eos_parameters{gamma, eos_kind::stiffened, p_inf};
+  ASSERT_TRUE(p->prepare(setting));
+  const auto& solution = static_cast<const plane_riemann&>(*p).solution();
+  const double shock = solution.fan().right_head, t = 1e-3;
+  const primitive behind = p->at({(shock - 1e-9) * t, 0, 0}, t), ahead = p->at({(shock + 1e-9) * t, 0, 0}, t);
+  EXPECT_EQ(ahead.density, 0.9);
+  EXPECT_NEAR(ahead.pressure, -20.0, 1e-12);
+  EXPECT_GT(behind.pressure, 100.0);
+  const auto flux = [&](const primitive& w) {
+    const double u = w.velocity[0] - shock, mass = w.density * u;
+    const double energy = (w.pressure + gamma * p_inf) / (gamma - 1.0) + 0.5 * w.density * u * u;
+    return std::array{mass, mass * u + w.pressure, (energy + w.pressure) * u};
+  };
+  const auto a = flux(behind), b = flux(ahead);
+  for (int v = 0; v < 3; ++v) EXPECT_NEAR(a[v], b[v], 1e-10 * std::abs(b[v])) << v;
+}
+
+TEST(PlaneRiemann, WhiteDwarfMatterHasNoExactSolution) {
+  auto p = make_problem("sod").value();
+  config_table table;
+  p->describe(table);
+  problem_setting setting;
+  setting.eos = eos_parameters{5.0 / 3.0, eos_kind::white_dwarf, 0.0, 1e-2, 1.0};
+  ASSERT_TRUE(p->prepare(setting));
+  EXPECT_TRUE(p->has_exact(0.0));
+  EXPECT_FALSE(p->has_exact(0.1));
+  EXPECT_TRUE(p->exact_profile(0.1).columns.empty());
+  setting.eos = eos_parameters{5.0 / 3.0, eos_kind::white_dwarf, 0.0, 10.0, 1.0};
+  const auto refused = p->prepare(setting);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("sod.left: expected [density > 0, velocity, pressure > 12."),
+            std::string::npos)
+      << refused.error().message;
 }
 
 TEST(PlaneRiemann, WrongOptionsAreRefusedWithTheirKey) {

@@ -27,7 +27,7 @@ class Refinement : public testing::Test {
   void set(mesh::slot_id s, int c, double density) {
     primitive w;
     w.density = density;
-    to_conserved({1.4}, w, 0, gas_->now.block(s) + c, gas_->now.cells());
+    to_conserved({}, w, 0, gas_->now.block(s) + c, gas_->now.cells());
   }
   mesh::slot_id at(int x, int y, int z) { return gas_->mesh.find({0, {x, y, z}}); }
   std::vector<mesh::flag> flags() {

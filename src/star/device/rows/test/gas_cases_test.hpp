@@ -42,7 +42,7 @@ inline mesh::block_mesh refined(const mesh::domain& box, int rounds, unsigned se
 inline void fill_blast(const mesh::block_mesh& mesh, const gas_options& o, mesh::arena& values, double noise = 0.01) {
   std::mt19937_64 rng(1234);
   std::uniform_real_distribution<double> any(-noise, noise);
-  const gamma_law eos{o.hydro.gamma};
+  const equation_of_state eos(o.hydro.eos);
   const int n = mesh.block_size();
   const std::ptrdiff_t cells = values.cells();
   for (const mesh::slot_id slot : mesh.blocks())
