@@ -46,8 +46,18 @@ struct degenerate_electrons {
   PLX_INLINE explicit degenerate_electrons(const eos_parameters& p)
       : a(p.electron_pressure), inverse_b(1.0 / p.electron_density) {}
 
-  /// Densities that are not positive count as almost 0.
-  PLX_INLINE values at(vd density) const {
+  PLX_INLINE values at(vd density) const { return values_at(a, inverse_b, density); }
+
+ private:
+  /// Densities that are not positive count as almost 0. Not inlined, because the kernels of a CPU would be a third
+  /// longer.
+#if !defined(PLX_HYDRO_ONE_LANE)
+  [[gnu::noinline]]
+#else
+  PLX_INLINE
+#endif
+  static values
+  values_at(double a, double inverse_b, vd density) {
     const vd one = all(1.0), x3 = at_least(1e-250, density * all(inverse_b));
     const vd x = cube_root(x3), x2 = x * x, x5 = x3 * x2, root = vsqrt(one + x2);
     const vd pressure = pressure_of(x, x2, x5, root);
@@ -55,7 +65,6 @@ struct degenerate_electrons {
     return {all(a) * energy, all(a) * pressure, all(a * (8.0 / 3.0)) * x5 / root};
   }
 
- private:
   /// The Taylor series below x = 1/2, where the terms of the closed form cancel.
   PLX_INLINE static vd pressure_of(vd x, vd x2, vd x5, vd root) {
     const vm small = less(x2, all(0.25));
