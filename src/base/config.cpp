@@ -158,6 +158,14 @@ void config_table::add_elements(std::string_view key, std::string* v, std::size_
   state_->insert(array_entry(key, v, n, std::move(i)));
 }
 
+void config_table::add_names(std::string_view key, std::vector<named_number>& values, config_info info) {
+  PLX_ASSERT(values.empty(), key);
+  state_->named.push_back({std::string(key), std::move(info), &values});
+}
+void config_table::add_list(std::string_view key, std::unique_ptr<config_list> list, std::string_view title) {
+  state_->lists.push_back({std::string(key), std::string(title), std::move(list)});
+}
+
 bool config_table::knows(std::string_view key) const { return state_->find(key) != nullptr; }
 
 const std::string& config_table::source(std::string_view key) const {
@@ -189,17 +197,23 @@ std::string title_of(const std::vector<section_title>& sections, const std::stri
 struct group {
   std::string name;
   std::vector<const entry*> entries;
+  std::vector<const named_entry*> named;
+  [[nodiscard]] bool empty() const { return entries.empty() && named.empty(); }
 };
-std::vector<group> groups_of(const std::vector<entry>& entries) {
-  std::vector<group> groups{{"", {}}};
-  for (const entry& e : entries) {
-    const std::string name = e.key.find('.') == std::string::npos ? "" : first_part(e.key);
-    auto g = std::find_if(groups.begin(), groups.end(), [&](const group& x) { return x.name == name; });
-    if (g == groups.end()) g = groups.insert(groups.end(), {name, {}});
-    g->entries.push_back(&e);
-  }
+std::vector<group> groups_of(const std::vector<entry>& entries, const std::vector<named_entry>& named = {}) {
+  std::vector<group> groups{{"", {}, {}}};
+  const auto group_for = [&](const std::string& key) -> group& {
+    const std::string name = key.find('.') == std::string::npos ? "" : first_part(key);
+    const auto g = std::find_if(groups.begin(), groups.end(), [&](const group& x) { return x.name == name; });
+    return g == groups.end() ? *groups.insert(groups.end(), {name, {}, {}}) : *g;
+  };
+  for (const entry& e : entries) group_for(e.key).entries.push_back(&e);
+  for (const named_entry& e : named) group_for(e.key).named.push_back(&e);
   return groups;
 }
+
+constexpr const char* any_name = ".NAME";
+constexpr const char* named_type = "numbers by name";
 
 std::string unit_text(const entry& e) { return e.info.unit.empty() || e.info.unit == "1" ? "" : e.info.unit; }
 
@@ -221,68 +235,126 @@ std::string markdown_cell(std::string text) {
 
 }  // namespace
 
-std::string config_table::text_options() const {
+namespace {
+
+std::string row(const widths& w, const std::string& key, const std::string& type, const std::string& value,
+                const config_info& info, const std::string& limits) {
+  std::string text = fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:<{}}  {}", key, w.key, type, w.type, value, w.value,
+                                 limits, w.limits, info.help);
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + '\n';
+}
+
+std::string options_of(const std::vector<entry>& entries, const std::vector<named_entry>& named,
+                       const std::vector<section_title>& sections, bool of_list) {
   widths w;
-  for (const entry& e : state_->entries) {
+  for (const entry& e : entries) {
     w.key = std::max(w.key, e.key.size());
     w.type = std::max(w.type, type_text(e).size());
     w.value = std::max(w.value, text_of(e, e.initial).size());
     w.limits = std::max(w.limits, limits_text(e).size());
   }
   std::string text;
-  for (const group& g : groups_of(state_->entries)) {
-    if (g.entries.empty()) continue;
-    if (!g.name.empty()) {
-      const std::string title = title_of(state_->sections, g.name);
+  for (const group& g : groups_of(entries, named)) {
+    if (g.empty()) continue;
+    if (!g.name.empty() && !of_list) {
+      const std::string title = title_of(sections, g.name);
       text += fmt::format("{}[{}]{}{}\n", text.empty() ? "" : "\n", g.name, title.empty() ? "" : " ", title);
     }
-    for (const entry* e : g.entries) {
-      text += fmt::format("  {:<{}}  {:<{}}  {:<{}}  {:<{}}  {}", e->key, w.key, type_text(*e), w.type,
-                          text_of(*e, e->initial), w.value, limits_text(*e), w.limits, e->info.help);
-      text.erase(text.find_last_not_of(' ') + 1);
-      text += '\n';
-    }
+    for (const entry* e : g.entries)
+      text += row(w, e->key, type_text(*e), text_of(*e, e->initial), e->info, limits_text(*e));
+    for (const named_entry* e : g.named) text += row(w, e->key + any_name, named_type, "", e->info, "");
+  }
+  return text;
+}
+
+std::string table_head() {
+  return "| key | type | default | unit | range | meaning |\n|---|---|---|---|---|---|\n";
+}
+
+std::string table_rows(const group& g) {
+  std::string text;
+  for (const entry* e : g.entries)
+    text += fmt::format("| `{}` | {} | `{}` | {} | {} | {} |\n", e->key, type_text(*e),
+                        markdown_cell(text_of(*e, e->initial)), markdown_cell(e->info.unit),
+                        markdown_cell(range_text(e->info)), markdown_cell(e->info.help));
+  for (const named_entry* e : g.named)
+    text += fmt::format("| `{}{}` | {} | | {} | | {} |\n", e->key, any_name, named_type, markdown_cell(e->info.unit),
+                        markdown_cell(e->info.help));
+  return text;
+}
+
+std::string toml_of(const group& g, std::size_t skip) {
+  std::string text;
+  for (const entry* e : g.entries) text += fmt::format("{} = {}\n", e->key.substr(skip), text_of(*e, e->bound->get()));
+  for (const named_entry* e : g.named)
+    for (const named_number& n : *e->values)
+      text += fmt::format("{}.{} = {}\n", e->key.substr(skip), n.name, text_of(element(n.value)));
+  return text;
+}
+
+}  // namespace
+
+std::string config_table::text_options() const {
+  std::string text = options_of(state_->entries, state_->named, state_->sections, false);
+  for (const list_entry& l : state_->lists) {
+    const config_table item = l.list->of_defaults();
+    text += fmt::format("\n[[{}]] {}\n{}", l.key, l.title, options_of(item.state_->entries, {}, {}, true));
   }
   return text;
 }
 
 std::string config_table::markdown() const {
   std::string text;
-  for (const group& g : groups_of(state_->entries)) {
-    if (g.entries.empty()) continue;
+  for (const group& g : groups_of(state_->entries, state_->named)) {
+    if (g.empty()) continue;
     const std::string title = title_of(state_->sections, g.name);
     if (!g.name.empty()) text += fmt::format("{}## {}\n\n", text.empty() ? "" : "\n", title.empty() ? g.name : title);
-    text += "| key | type | default | unit | range | meaning |\n|---|---|---|---|---|---|\n";
-    for (const entry* e : g.entries) {
-      text += fmt::format("| `{}` | {} | `{}` | {} | {} | {} |\n", e->key, type_text(*e),
-                          markdown_cell(text_of(*e, e->initial)), markdown_cell(e->info.unit),
-                          markdown_cell(range_text(e->info)), markdown_cell(e->info.help));
-    }
+    text += table_head() + table_rows(g);
+  }
+  for (const list_entry& l : state_->lists) {
+    const config_table item = l.list->of_defaults();
+    text += fmt::format("\n## {} (`[[{}]]`)\n\n{}", l.title, l.key, table_head());
+    for (const group& g : groups_of(item.state_->entries)) text += table_rows(g);
   }
   return text;
 }
 
 std::string config_table::text_effective() const {
-  std::vector<std::string> left;
-  std::size_t width = 0;
-  for (const entry& e : state_->entries) {
-    left.push_back(fmt::format("{} = {}", e.key, text_of(e, e.bound->get())));
-    width = std::max(width, left.back().size());
+  std::vector<std::pair<std::string, std::string>> lines;  // "key = value", source
+  for (const entry& e : state_->entries)
+    lines.emplace_back(fmt::format("{} = {}", e.key, text_of(e, e.bound->get())), e.source);
+  for (const named_entry& e : state_->named)
+    for (const named_number& n : *e.values)
+      lines.emplace_back(fmt::format("{}.{} = {}", e.key, n.name, text_of(element(n.value))), e.source);
+  for (const list_entry& l : state_->lists) {
+    std::size_t number = 0;
+    for (const config_table& item : l.list->items()) {
+      for (const entry& e : item.state_->entries)
+        lines.emplace_back(
+            fmt::format("{}[{}]{} = {}", l.key, number, e.key.substr(l.key.size()), text_of(e, e.bound->get())),
+            l.source);
+      ++number;
+    }
   }
+  std::size_t width = 0;
+  for (const auto& [left, source] : lines) width = std::max(width, left.size());
   std::string text;
-  for (std::size_t i = 0; i < left.size(); ++i)
-    text += fmt::format("{:<{}}  # {}\n", left[i], width, state_->entries[i].source);
+  for (const auto& [left, source] : lines) text += fmt::format("{:<{}}  # {}\n", left, width, source);
   return text;
 }
 
 std::string config_table::toml() const {
   std::string text;
-  for (const group& g : groups_of(state_->entries)) {
+  for (const group& g : groups_of(state_->entries, state_->named)) {
     if (!g.name.empty()) text += fmt::format("{}[{}]\n", text.empty() ? "" : "\n", g.name);
-    const std::size_t skip = g.name.empty() ? 0 : g.name.size() + 1;
-    for (const entry* e : g.entries)
-      text += fmt::format("{} = {}\n", e->key.substr(skip), text_of(*e, e->bound->get()));
+    text += toml_of(g, g.name.empty() ? 0 : g.name.size() + 1);
   }
+  for (const list_entry& l : state_->lists)
+    for (const config_table& item : l.list->items()) {
+      text += fmt::format("\n[[{}]]\n", l.key);
+      for (const group& g : groups_of(item.state_->entries)) text += toml_of(g, l.key.size() + 1);
+    }
   return text;
 }
 
@@ -384,6 +456,16 @@ result<void> check(const entry& e, const element& value) {
     return error{
         fmt::format("'{}' must be in [{}, {}], found {}", e.key, int_limits::min(), int_limits::max(), *whole)};
   return {};
+}
+
+result<void> check(const named_entry& e, const named_number& n) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto fits = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
+  if (n.name.empty() || !is_letter(n.name[0]) || !std::all_of(n.name.begin(), n.name.end(), fits))
+    return error{fmt::format("'{}.{}': expected a name of letters, digits and _, which begins with a letter", e.key,
+                             n.name)};
+  if (std::isfinite(n.value)) return {};
+  return error{fmt::format("'{}.{}' must be finite, found {}", e.key, n.name, text_of(element(n.value)))};
 }
 
 }  // namespace plx::config_detail

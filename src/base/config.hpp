@@ -39,7 +39,34 @@ struct config_info {
   double max = std::numeric_limits<double>::infinity();     // value <= max
   double above = -std::numeric_limits<double>::infinity();  // value > above
   std::vector<std::string> choices = {};
+  bool takes_number = false;  // a string key: a number without quotes is read as its text
 };
+
+/// A number with a name that the user has chosen.
+struct named_number {
+  std::string name;
+  double value = 0.0;
+  bool operator==(const named_number&) const = default;
+};
+
+class config_table;
+namespace config_detail {
+struct access;
+}
+
+/// The items of a list of sections, [[key]] in a file; each item has a table of its own, whose keys begin with the
+/// list's key. New items are staged until the whole file is known to be right.
+class config_list {
+ public:
+  virtual ~config_list() = default;
+  virtual void discard() = 0;                        ///< the staged items
+  virtual config_table& stage() = 0;                 ///< adds an item with default values
+  virtual void commit() = 0;                         ///< replaces the items by the staged ones
+  virtual std::vector<config_table> items() = 0;     ///< tables of the present items
+  virtual config_table of_defaults() = 0;            ///< the table of an item, for lists of options
+};
+template <class Item>
+class config_list_of;
 
 /// Keys and the variables they set, read from text, files and the command line.
 class config_table {
@@ -68,6 +95,18 @@ class config_table {
     add_elements(key, value.data(), N, std::move(info));
   }
 
+  /// Numbers with names that the user chooses: each key "key.<name>" sets one. The name is a word of letters, digits and
+  /// _, a letter first. Requires: no name at first.
+  void add_names(std::string_view key, std::vector<named_number>& values, config_info info = {});
+
+  /// A list of sections: a file has any number of [[key]], --set a list of inline tables. A file without the list leaves
+  /// it unchanged. Requires: Item has a default constructor, is copyable, and has describe(config_table&), which binds
+  /// keys "key.<member>".
+  template <class Item>
+  void add_list(std::string_view key, std::vector<Item>& items, std::string_view title) {
+    add_list(key, std::make_unique<config_list_of<Item>>(items), title);
+  }
+
   /// Sets the members from a TOML file.
   result<void> load_file(const std::string& path);
   /// The same for text; messages refer to it as `name`.
@@ -93,14 +132,52 @@ class config_table {
   std::vector<std::string> keys() const;
 
  private:
+  void add_list(std::string_view key, std::unique_ptr<config_list> list, std::string_view title);
   void add_elements(std::string_view key, bool* values, std::size_t n, config_info info);
   void add_elements(std::string_view key, int* values, std::size_t n, config_info info);
   void add_elements(std::string_view key, std::int64_t* values, std::size_t n, config_info info);
   void add_elements(std::string_view key, double* values, std::size_t n, config_info info);
   void add_elements(std::string_view key, std::string* values, std::size_t n, config_info info);
 
+  friend struct config_detail::access;
   struct state;
   std::unique_ptr<state> state_;
+};
+
+template <class Item>
+class config_list_of final : public config_list {
+ public:
+  explicit config_list_of(std::vector<Item>& items) : items_(items) {}
+  void discard() override { staged_.clear(); }
+  config_table& stage() override {
+    staged_.push_back(std::make_unique<one>());
+    return staged_.back()->table;
+  }
+  void commit() override {
+    items_.clear();
+    for (const auto& s : staged_) items_.push_back(s->item);
+    staged_.clear();
+  }
+  std::vector<config_table> items() override {
+    std::vector<config_table> all;
+    for (Item& i : items_) i.describe(all.emplace_back());
+    return all;
+  }
+  config_table of_defaults() override {
+    Item item;  // its table keeps the defaults as values of its own
+    config_table t;
+    item.describe(t);
+    return t;
+  }
+
+ private:
+  struct one {
+    Item item;
+    config_table table;
+    one() { item.describe(table); }
+  };
+  std::vector<Item>& items_;
+  std::vector<std::unique_ptr<one>> staged_;
 };
 
 /// One string of a TOML file without a table, "" if the key is absent: for a key that decides which others exist.

@@ -40,6 +40,21 @@ struct entry {
   std::string source = "default";
 };
 
+/// Numbers whose names the user chooses: keys "key.<name>".
+struct named_entry {
+  std::string key;
+  config_info info;
+  std::vector<named_number>* values;
+  std::string source = "default";
+};
+
+/// A list of sections [[key]].
+struct list_entry {
+  std::string key, title;
+  std::unique_ptr<config_list> list;
+  std::string source = "default";
+};
+
 struct section_title {
   std::string name, title;
 };
@@ -54,6 +69,8 @@ std::string type_text(const entry& e);
 std::string range_text(const config_info& info);
 /// Checks a value of the right type against bounds and choices; the error does not contain the location.
 result<void> check(const entry& e, const element& value);
+/// The same for a number of that name below a named_entry.
+result<void> check(const named_entry& e, const named_number& value);
 
 }  // namespace plx::config_detail
 
@@ -62,9 +79,16 @@ namespace plx {
 struct config_table::state {
   std::vector<config_detail::entry> entries;
   std::vector<config_detail::section_title> sections;
+  std::vector<config_detail::named_entry> named;
+  std::vector<config_detail::list_entry> lists;
 
   config_detail::entry* find(std::string_view key);
   config_detail::entry& insert(config_detail::entry e);
+};
+
+struct config_detail::access {
+  using state = config_table::state;
+  static state& state_of(config_table& t) { return *t.state_; }
 };
 
 }  // namespace plx

@@ -41,9 +41,17 @@ struct assignment {
   toml::source_position where;
 };
 
+struct named_assignment {
+  named_entry* to;
+  std::vector<named_number> values;
+  toml::source_position where;
+};
+
 /// The assignments of a document, collected completely before any member changes.
 struct reading {
   std::vector<assignment> assignments;
+  std::vector<named_assignment> named;
+  std::vector<std::pair<list_entry*, toml::source_position>> lists;  // with staged items
   std::vector<problem> problems;
 };
 
@@ -83,6 +91,8 @@ std::string type_with_article(const entry& e) {
 
 void read_element(entry& e, const toml::node& n, assignment& into, reading& all) {
   auto value = element_from(n, e.type);
+  if (!value && e.info.takes_number)
+    if (auto number = element_from(n, element_type::number)) value = element(text_of(*number));
   if (!value) {
     const char* inside = e.form == shape::scalar ? "" : " in it";
     all.problems.push_back({n.source().begin, fmt::format("'{}' expects {}, found {}{}", e.key, type_with_article(e),
@@ -109,22 +119,72 @@ void read_value(entry& e, const toml::node& n, reading& all) {
   if (all.problems.size() == problems) all.assignments.push_back(std::move(a));
 }
 
+/// Sets the members after all of a document has been found right. `source_at` names the source of a line.
+template <class F>
+void carry_out(reading& all, F&& source_at) {
+  for (assignment& a : all.assignments) {
+    a.to->bound->set(a.values);
+    a.to->source = source_at(a.where);
+  }
+  for (named_assignment& a : all.named) {
+    for (named_number& n : a.values) {
+      const auto same = std::find_if(a.to->values->begin(), a.to->values->end(),
+                                     [&](const named_number& other) { return other.name == n.name; });
+      same == a.to->values->end() ? a.to->values->push_back(n) : void(*same = n);
+    }
+    a.to->source = source_at(a.where);
+  }
+  for (auto& [list, where] : all.lists) {
+    list->list->commit();
+    list->source = source_at(where);
+  }
+}
+
+void read_names(named_entry& e, const toml::table& table, reading& all) {
+  named_assignment a{&e, {}, table.source().begin};
+  for (auto&& [name, node] : table) {
+    const auto value = element_from(node, element_type::number);
+    const std::string key = e.key + "." + std::string(name.str());
+    if (!value) {
+      all.problems.push_back({node.source().begin, fmt::format("'{}' expects a number, found {}", key, found_text(node))});
+      continue;
+    }
+    named_number n{std::string(name.str()), std::get<double>(*value)};
+    if (auto good = check(e, n); !good)
+      all.problems.push_back({name.source().begin, good.error().message});
+    else
+      a.values.push_back(std::move(n));
+  }
+  all.named.push_back(std::move(a));
+}
+
 class reader {
  public:
-  reader(std::vector<entry>& entries, reading& all) : entries_(entries), all_(all) {
-    for (const entry& e : entries) {
+  reader(access::state& s, reading& all) : s_(s), all_(all) {
+    const auto add_sections = [this](const std::string& key) {
+      for (std::size_t dot = key.find('.'); dot != std::string::npos; dot = key.find('.', dot + 1))
+        sections_.insert(key.substr(0, dot));
+    };
+    for (const entry& e : s.entries) {
       keys_.push_back(e.key);
-      for (std::size_t dot = e.key.find('.'); dot != std::string::npos; dot = e.key.find('.', dot + 1))
-        sections_.insert(e.key.substr(0, dot));
+      add_sections(e.key);
+    }
+    for (const named_entry& e : s.named) add_sections(e.key + ".");
+    for (const list_entry& l : s.lists) {
+      keys_.push_back(l.key);
+      add_sections(l.key);
     }
   }
 
   void read(const toml::table& table, const std::string& prefix) {
     for (auto&& [name, node] : table) {
       const std::string key = prefix + std::string(name.str());
-      const auto known = std::find_if(entries_.begin(), entries_.end(), [&](const entry& e) { return e.key == key; });
-      if (known != entries_.end())
-        read_value(*known, node, all_);
+      if (entry* e = s_.find(key))
+        read_value(*e, node, all_);
+      else if (named_entry* names = find(s_.named, key); names != nullptr && node.is_table())
+        read_names(*names, *node.as_table(), all_);
+      else if (list_entry* l = find(s_.lists, key))
+        read_list(*l, node);
       else if (sections_.count(key) > 0)
         read_section(key, node);
       else
@@ -132,7 +192,43 @@ class reader {
     }
   }
 
+  /// Reads a named number or a list of sections; false if the key is neither.
+  bool read_single(const std::string& key, const toml::node& node) {
+    if (list_entry* l = find(s_.lists, key)) return read_list(*l, node), true;
+    const std::size_t dot = std::min(key.rfind('.'), key.size());
+    named_entry* names = find(s_.named, key.substr(0, dot));
+    if (names == nullptr || dot + 1 >= key.size()) return false;
+    toml::table one;
+    one.insert(key.substr(dot + 1), node);
+    read_names(*names, one, all_);
+    return true;
+  }
+
  private:
+  void read_list(list_entry& l, const toml::node& node) {
+    l.list->discard();
+    const toml::array* array = node.as_array();
+    const auto is_table = [](const toml::node& item) { return item.is_table(); };
+    if (array == nullptr || !std::all_of(array->begin(), array->end(), is_table)) {
+      all_.problems.push_back({node.source().begin, fmt::format("'{0}' is a list of sections: expected [[{0}]], found {1}",
+                                                                l.key, found_text(node))});
+      return;
+    }
+    for (const toml::node& item : *array) {
+      reading of_item;
+      reader(access::state_of(l.list->stage()), of_item).read(*item.as_table(), l.key + ".");
+      carry_out(of_item, [](const toml::source_position&) { return std::string(); });
+      all_.problems.insert(all_.problems.end(), of_item.problems.begin(), of_item.problems.end());
+    }
+    all_.lists.emplace_back(&l, node.source().begin);
+  }
+
+  template <class Entry>
+  static Entry* find(std::vector<Entry>& all, const std::string& key) {
+    const auto e = std::find_if(all.begin(), all.end(), [&](const Entry& x) { return x.key == key; });
+    return e == all.end() ? nullptr : &*e;
+  }
+
   void read_section(const std::string& key, const toml::node& node) {
     if (const toml::table* inner = node.as_table()) return read(*inner, key + ".");
     all_.problems.push_back(
@@ -157,7 +253,7 @@ class reader {
     return "; sections are " + list;
   }
 
-  std::vector<entry>& entries_;
+  access::state& s_;
   reading& all_;
   std::vector<std::string> keys_;
   std::set<std::string> sections_;
@@ -197,15 +293,12 @@ result<void> config_table::load_text(std::string_view text, const std::string& n
   auto document = parse(text, name);
   if (!document) return document.error();
   reading all;
-  reader(state_->entries, all).read(*document, "");
+  reader(*state_, all).read(*document, "");
   if (!all.problems.empty()) {
     const problem& p = first_of(all.problems);
     return error{fmt::format("{}:{}:{}: {}", name, p.where.line, p.where.column, p.message)};
   }
-  for (assignment& a : all.assignments) {
-    a.to->bound->set(a.values);
-    a.to->source = fmt::format("{}:{}", name, a.where.line);
-  }
+  carry_out(all, [&](const toml::source_position& where) { return fmt::format("{}:{}", name, where.line); });
   return {};
 }
 
@@ -235,8 +328,15 @@ result<void> config_table::set(std::string_view text, std::string_view source) {
   const std::string key(trimmed(text.substr(0, equals)));
   const std::string_view value = trimmed(text.substr(equals + 1));
   entry* e = state_->find(key);
-  if (e == nullptr) return wrong(fmt::format("unknown key '{}'{}", key, did_you_mean(key, keys())));
   auto document = parse_value(value);
+  if (e == nullptr) {  // a named number, a list of sections, or unknown
+    reading all;
+    const bool known = document && reader(*state_, all).read_single(key, *document->get("value"));
+    if (!known) return wrong(fmt::format("unknown key '{}'{}", key, did_you_mean(key, keys())));
+    if (!all.problems.empty()) return wrong(all.problems.front().message);
+    carry_out(all, [&](const toml::source_position&) { return std::string(source); });
+    return {};
+  }
   const toml::node* found = document ? document->get("value") : nullptr;
   if (e->form == shape::scalar && e->type == element_type::string && (found == nullptr || !found->is_string())) {
     toml::table quoted;

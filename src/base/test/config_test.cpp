@@ -239,4 +239,139 @@ TEST(ConfigDeathTest, ContractsOfTheTable) {
   EXPECT_DEATH(t.add("b", o.cfl, {.max = 0.1}), "'b' must be <= 0.1, found 0.4");
 }
 
+/// An item of a list of sections.
+struct picture {
+  std::string kind = "slice";
+  double position = 0.5;
+  std::vector<std::string> fields{"rho"};
+
+  void describe(plx::config_table& t) {
+    t.add("output.pictures.kind", kind, {.help = "of the picture", .choices = {"slice", "sum"}});
+    t.add("output.pictures.position", position, {.unit = "length", .help = "of a slice", .min = 0});
+    t.add("output.pictures.fields", fields);
+  }
+};
+
+struct listed {
+  double interval = 1.0;
+  std::string length = "1";
+  std::vector<picture> pictures;
+  std::vector<plx::named_number> constants;
+  plx::config_table t;
+
+  listed() {
+    t.section("output", "Output");
+    t.add("output.interval", interval);
+    t.add("units.length", length, {.takes_number = true});
+    t.add_names("fields.constants", constants, {.help = "in formulas"});
+    t.add_list("output.pictures", pictures, "Pictures");
+  }
+  std::string load_error(std::string_view text) {
+    const auto r = t.load_text(text, "x.toml");
+    return r ? "no error" : r.error().message;
+  }
+  std::string set_error(std::string_view text) {
+    const auto r = t.set(text);
+    return r ? "no error" : r.error().message;
+  }
+};
+
+constexpr const char* two_pictures = R"([output]
+interval = 2
+[[output.pictures]]
+position = 0.25
+[[output.pictures]]
+kind = "sum"
+fields = ["press", "rho"]
+[fields.constants]
+a = 0.1
+big_B2 = 3
+)";
+
+TEST(Config, AListOfSectionsMakesAnItemEachAndReadsBackFromItsText) {
+  listed f;
+  EXPECT_EQ(f.load_error(two_pictures), "no error");
+  ASSERT_EQ(f.pictures.size(), 2u);
+  EXPECT_EQ(f.pictures[0].kind, "slice");
+  EXPECT_EQ(f.pictures[0].position, 0.25);
+  EXPECT_EQ(f.pictures[1].kind, "sum");
+  EXPECT_EQ(f.pictures[1].position, 0.5);
+  EXPECT_EQ(f.pictures[1].fields, (std::vector<std::string>{"press", "rho"}));
+  listed g;
+  EXPECT_EQ(g.load_error(f.t.toml()), "no error");
+  EXPECT_EQ(g.t.toml(), f.t.toml());
+  EXPECT_EQ(g.pictures.size(), 2u);
+  EXPECT_EQ(g.constants, f.constants);
+  EXPECT_THAT(f.t.text_effective(), HasSubstr("output.pictures[1].kind = \"sum\""));
+}
+
+TEST(Config, ALaterListReplacesTheEarlierOneAndAFileWithoutItKeepsIt) {
+  listed f;
+  EXPECT_EQ(f.load_error(two_pictures), "no error");
+  EXPECT_EQ(f.load_error("[output]\ninterval = 3"), "no error");
+  EXPECT_EQ(f.pictures.size(), 2u);
+  EXPECT_EQ(f.set_error("output.pictures=[{kind=\"sum\",position=1}]"), "no error");
+  ASSERT_EQ(f.pictures.size(), 1u);
+  EXPECT_EQ(f.pictures[0].position, 1.0);
+  EXPECT_EQ(f.set_error("output.pictures=[]"), "no error");
+  EXPECT_TRUE(f.pictures.empty());
+}
+
+TEST(Config, WrongItemsOfAListAreOneLineAndChangeNothing) {
+  const struct {
+    const char* text;
+    const char* message;
+  } cases[] = {
+      {"[[output.pictures]]\n[[output.pictures]]\nkinds = \"sum\"",
+       "x.toml:3:1: unknown key 'output.pictures.kinds'; did you mean 'output.pictures.kind'?"},
+      {"[[output.pictures]]\nkind = \"summ\"",
+       "x.toml:2:8: 'output.pictures.kind' must be one of slice, sum, found \"summ\"; did you mean 'sum'?"},
+      {"[output.pictures]\nkind = \"sum\"",
+       "x.toml:1:1: 'output.pictures' is a list of sections: expected [[output.pictures]], found a section"},
+      {"[output]\npictures = [1]",
+       "x.toml:2:12: 'output.pictures' is a list of sections: expected [[output.pictures]], found an array of 1"},
+      {"[[output.picture]]\nkind = \"sum\"",
+       "x.toml:1:10: unknown key 'output.picture'; did you mean 'output.pictures'?"},
+      {"[fields.constants]\na = \"1\"", "x.toml:2:5: 'fields.constants.a' expects a number, found the string \"1\""},
+      {"[fields.constants]\na = inf", "x.toml:2:1: 'fields.constants.a' must be finite, found inf"},
+      {"[fields.constants]\n2a = 1",
+       "x.toml:2:1: 'fields.constants.2a': expected a name of letters, digits and _, which begins with a letter"},
+  };
+  for (const auto& c : cases) {
+    listed f;
+    EXPECT_EQ(f.load_error(two_pictures), "no error");
+    EXPECT_EQ(f.load_error(c.text), c.message) << c.text;
+    EXPECT_EQ(f.pictures.size(), 2u);
+    EXPECT_EQ(f.constants.size(), 2u);
+  }
+}
+
+TEST(Config, NumbersHaveNamesThatTheUserChooses) {
+  listed f;
+  EXPECT_EQ(f.load_error(two_pictures), "no error");
+  EXPECT_EQ(f.constants, (std::vector<plx::named_number>{{"a", 0.1}, {"big_B2", 3.0}}));
+  EXPECT_EQ(f.set_error("fields.constants.a=0.2"), "no error");
+  EXPECT_EQ(f.set_error("fields.constants.c=5"), "no error");
+  EXPECT_EQ(f.constants, (std::vector<plx::named_number>{{"a", 0.2}, {"big_B2", 3.0}, {"c", 5.0}}));
+  EXPECT_EQ(f.set_error("fields.constants.c=x"), "--set fields.constants.c=x: unknown key 'fields.constants.c'");
+  EXPECT_THAT(f.t.toml(), HasSubstr("[fields]\nconstants.a = 0.2\nconstants.big_B2 = 3.0\nconstants.c = 5.0\n"));
+}
+
+TEST(Config, ATextKeyMayTakeANumber) {
+  listed f;
+  EXPECT_EQ(f.load_error("[units]\nlength = 6.96e10"), "no error");
+  EXPECT_EQ(f.length, "69600000000.0");
+  EXPECT_EQ(f.load_error("[units]\nlength = \"Rsun\""), "no error");
+  EXPECT_EQ(f.length, "Rsun");
+  EXPECT_EQ(f.load_error("[units]\nlength = true"), "x.toml:2:10: 'units.length' expects a string, found the boolean true");
+}
+
+TEST(Config, ListsOfOptionsNameItemsAndNumbersByName) {
+  listed f;
+  EXPECT_THAT(f.t.text_options(), HasSubstr("\n[[output.pictures]] Pictures\n  output.pictures.kind "));
+  EXPECT_THAT(f.t.text_options(), HasSubstr("fields.constants.NAME"));
+  EXPECT_THAT(f.t.markdown(), HasSubstr("## Pictures (`[[output.pictures]]`)"));
+  EXPECT_THAT(f.t.markdown(), HasSubstr("| `fields.constants.NAME` | numbers by name | |  | | in formulas |"));
+}
+
 }  // namespace
