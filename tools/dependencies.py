@@ -109,6 +109,11 @@ TABLE = (
         without="the test that types written for cereal travel unchanged is skipped",
     ),
     Dependency(
+        "muParser", "initial states of plx-star given as expressions", (), ("libmuparser-dev",), minimum="2.3",
+        pkg_config="muparser", header="muParser.h", library="muparser", wanted_by=("build",),
+        without="plx-star has no initial states given as expressions", cmake="muparser",
+    ),
+    Dependency(
         "SimGrid", "simulated machines on which ./plx scale replays runs", (), ("libsimgrid-dev",), minimum="3.30",
         pkg_config="simgrid", header="simgrid/s4u.hpp", library="simgrid", wanted_by=("build",),
         without="./plx scale cannot replay runs", cmake="SIMGRID",

@@ -268,9 +268,7 @@ std::string options_of(const std::vector<entry>& entries, const std::vector<name
   return text;
 }
 
-std::string table_head() {
-  return "| key | type | default | unit | range | meaning |\n|---|---|---|---|---|---|\n";
-}
+std::string table_head() { return "| key | type | default | unit | range | meaning |\n|---|---|---|---|---|---|\n"; }
 
 std::string table_rows(const group& g) {
   std::string text;
@@ -462,8 +460,8 @@ result<void> check(const named_entry& e, const named_number& n) {
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
   const auto fits = [&](char c) { return is_letter(c) || (c >= '0' && c <= '9') || c == '_'; };
   if (n.name.empty() || !is_letter(n.name[0]) || !std::all_of(n.name.begin(), n.name.end(), fits))
-    return error{fmt::format("'{}.{}': expected a name of letters, digits and _, which begins with a letter", e.key,
-                             n.name)};
+    return error{
+        fmt::format("'{}.{}': expected a name of letters, digits and _, which begins with a letter", e.key, n.name)};
   if (std::isfinite(n.value)) return {};
   return error{fmt::format("'{}.{}' must be finite, found {}", e.key, n.name, text_of(element(n.value)))};
 }

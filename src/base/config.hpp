@@ -59,14 +59,14 @@ struct access;
 class config_list {
  public:
   virtual ~config_list() = default;
-  virtual void discard() = 0;                        ///< the staged items
-  virtual config_table& stage() = 0;                 ///< adds an item with default values
-  virtual void commit() = 0;                         ///< replaces the items by the staged ones
-  virtual std::vector<config_table> items() = 0;     ///< tables of the present items
-  virtual config_table of_defaults() = 0;            ///< the table of an item, for lists of options
+  virtual void discard() = 0;                     ///< the staged items
+  virtual config_table& stage() = 0;              ///< adds an item with default values
+  virtual void commit() = 0;                      ///< replaces the items by the staged ones
+  virtual std::vector<config_table> items() = 0;  ///< tables of the present items
+  virtual config_table of_defaults() = 0;         ///< the table of an item, for lists of options
 };
 template <class Item>
-class config_list_of;
+class config_list_of;  // below
 
 /// Keys and the variables they set, read from text, files and the command line.
 class config_table {
@@ -95,13 +95,14 @@ class config_table {
     add_elements(key, value.data(), N, std::move(info));
   }
 
-  /// Numbers with names that the user chooses: each key "key.<name>" sets one. The name is a word of letters, digits and
+  /// Numbers with names that the user chooses: each key "key.<name>" sets one. The name is a word of letters, digits
+  /// and
   /// _, a letter first. Requires: no name at first.
   void add_names(std::string_view key, std::vector<named_number>& values, config_info info = {});
 
-  /// A list of sections: a file has any number of [[key]], --set a list of inline tables. A file without the list leaves
-  /// it unchanged. Requires: Item has a default constructor, is copyable, and has describe(config_table&), which binds
-  /// keys "key.<member>".
+  /// A list of sections: a file has any number of [[key]], --set a list of inline tables. A file without the list
+  /// leaves it unchanged. Requires: Item has a default constructor, is copyable, and has describe(config_table&), which
+  /// binds keys "key.<member>".
   template <class Item>
   void add_list(std::string_view key, std::vector<Item>& items, std::string_view title) {
     add_list(key, std::make_unique<config_list_of<Item>>(items), title);
@@ -144,6 +145,7 @@ class config_table {
   std::unique_ptr<state> state_;
 };
 
+/// The items of a std::vector, for config_table::add_list().
 template <class Item>
 class config_list_of final : public config_list {
  public:

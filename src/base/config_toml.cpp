@@ -146,7 +146,8 @@ void read_names(named_entry& e, const toml::table& table, reading& all) {
     const auto value = element_from(node, element_type::number);
     const std::string key = e.key + "." + std::string(name.str());
     if (!value) {
-      all.problems.push_back({node.source().begin, fmt::format("'{}' expects a number, found {}", key, found_text(node))});
+      all.problems.push_back(
+          {node.source().begin, fmt::format("'{}' expects a number, found {}", key, found_text(node))});
       continue;
     }
     named_number n{std::string(name.str()), std::get<double>(*value)};
@@ -210,8 +211,9 @@ class reader {
     const toml::array* array = node.as_array();
     const auto is_table = [](const toml::node& item) { return item.is_table(); };
     if (array == nullptr || !std::all_of(array->begin(), array->end(), is_table)) {
-      all_.problems.push_back({node.source().begin, fmt::format("'{0}' is a list of sections: expected [[{0}]], found {1}",
-                                                                l.key, found_text(node))});
+      all_.problems.push_back(
+          {node.source().begin,
+           fmt::format("'{0}' is a list of sections: expected [[{0}]], found {1}", l.key, found_text(node))});
       return;
     }
     for (const toml::node& item : *array) {

@@ -110,6 +110,11 @@ class Slice:
 _batch_bytes = 64 << 20
 
 
+def yt_units(attributes) -> dict:
+    units = {"length_unit": ("LengthUnit", "cm"), "mass_unit": ("MassUnit", "g"), "time_unit": ("TimeUnit", "s")}
+    return {name: (float(attributes[key]), unit) for name, (key, unit) in units.items() if key in attributes}
+
+
 class Mesh:
     """One mesh file.
 
@@ -151,6 +156,11 @@ class Mesh:
 
     def close(self) -> None:
         self.file.close()
+
+    @property
+    def yt_units(self) -> dict:
+        """yt.load(path, units_override=mesh.yt_units, unit_system="cgs"): the [units] of the run; {} without them."""
+        return yt_units(self.file.attrs)
 
     # ---- geometry ----
 

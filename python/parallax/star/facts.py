@@ -31,6 +31,8 @@ titles = {
     "implosion": "Implosion",
     "noh": "Noh",
     "riemann_2d": "Two-dimensional Riemann problem",
+    "expressions": "Fields from expressions",
+    "profile": "Body from a table",
     "einfeldt": "Double rarefaction (Einfeldt)",
 }
 

@@ -13,6 +13,7 @@ from ..picture import dark, light, render
 from ..text import count, percent, seconds, trimmed
 from . import curves, planes
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
+from .pixels import read_pixels
 
 
 class Missing(Exception):
@@ -79,6 +80,8 @@ class Physics(Part):
             self.part("Profile", self.profile), self.part("First and last", self.first_last),
             self.part("Over time", self.film), self.part("Conserved totals", self.conserved),
         ]
+        if self.facts.run.images:
+            rest.append(self.part("Slices and projections", self.images))
         return f'<div class="grid">{self.part("Slice", self.slice)}<div>{tables}</div></div>{"".join(rest)}'
 
     def slice(self) -> str:
@@ -90,6 +93,10 @@ class Physics(Part):
         return self.picture(
             planes.plane_picture("density", planes.name_of(cut), caption, cut, layer, blocks, "Slice through the mesh.")
         )
+
+    def images(self) -> str:
+        pictures = [planes.pixels_picture(read_pixels(paths[-1])) for paths in self.facts.run.images.values()]
+        return "".join(self.picture(picture) for picture in pictures)
 
     def errors(self) -> str:
         data = self.facts.lines
@@ -421,12 +428,15 @@ class About(Part):
     def run_table(self) -> str:
         summary = self._summary()
         rows = [(key.replace("_", " "), _plain(value)) for key, value in summary.items() if not isinstance(value, dict)]
+        units = summary.get("units")
+        if isinstance(units, dict) and units:
+            rows.append(("code units", ", ".join(f"{key.replace('_', ' ')} {_plain(value)}" for key, value in units.items())))
         return html.card("Summary", html.pairs([row for row in rows if row[1] != ""]))
 
     def machine_table(self) -> str:
         rows = []
         for group, value in self._summary().items():
-            if isinstance(value, dict) and group != "references":
+            if isinstance(value, dict) and group not in ("references", "units"):
                 rows += [(f"{group} {key.replace('_', ' ')}", _plain(each)) for key, each in value.items()]
         if not rows:
             raise Missing("run.json has no machine or build")

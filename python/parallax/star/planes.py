@@ -346,3 +346,28 @@ def first_last_picture(first, last, blocks) -> Picture:
         f"{name_of(last)} in the first and the last mesh file, with the blocks of each.", size, draw,
         "Slices of the first and last mesh file.",
     )
+
+
+def pixels_picture(image) -> Picture:
+    """All variables of a slice or projection (pixels.Pixels), side by side."""
+    what = f"{image.normal} = {image.position:.6g}" if image.kind == "slice" else f"along {image.normal}"
+    if image.weight:
+        what += ", mean weighted by density" if image.weight == "mass" else ", integral"
+    name = image.path.name[:-3]
+    caption = f"{image.kind.capitalize()} {what}; step {image.step}, time {image.time:.6g}."
+    width = image.extent[1] - image.extent[0]
+    height = 2.9 * (image.extent[3] - image.extent[2]) / width
+    size = (4.4 * len(image.values), min(max(height, 1.6), 7.0) + 0.6)
+
+    def draw(figure, theme):
+        for axes, variable in zip(figure.subplots(1, len(image.values), squeeze=False)[0], image.values):
+            values, unit = image.with_unit(variable)
+            label = variable.replace("_", " ") + {"1": "", "code": " (code units)"}.get(unit, f" ({unit})")
+            layer = Layer(values, label, "viridis", needs_log([values]))
+            drawn = axes.imshow(
+                values, origin="lower", extent=image.extent, cmap=layer.colours(), norm=layer.norm(), interpolation="nearest"
+            )
+            axes.set(xlabel=image.axes[0], ylabel=image.axes[1])
+            figure.colorbar(drawn, ax=axes, label=layer.label)
+
+    return Picture(f"series_{name}", name.rsplit(".", 1)[0].replace("_", " "), caption, size, draw, caption)

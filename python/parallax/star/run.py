@@ -74,6 +74,16 @@ class Run:
         return Mesh(self.mesh_files[index])
 
     @cached_property
+    def images(self) -> dict:
+        """{name of an [[output.series]]: its slices or projections, by number}"""
+        found: dict = {}
+        for path in (self.folder / "series").glob("*.h5"):
+            name, _, number = path.name[:-3].rpartition(".")
+            if number.isdigit():
+                found.setdefault(name, []).append((int(number), path))
+        return {name: [path for _, path in sorted(paths)] for name, paths in sorted(found.items())}
+
+    @cached_property
     def summary(self):
         data = read_json(self.folder / "run.json")
         return data if data is None else corrected(data, self.folder)

@@ -363,7 +363,8 @@ TEST(Config, ATextKeyMayTakeANumber) {
   EXPECT_EQ(f.length, "69600000000.0");
   EXPECT_EQ(f.load_error("[units]\nlength = \"Rsun\""), "no error");
   EXPECT_EQ(f.length, "Rsun");
-  EXPECT_EQ(f.load_error("[units]\nlength = true"), "x.toml:2:10: 'units.length' expects a string, found the boolean true");
+  EXPECT_EQ(f.load_error("[units]\nlength = true"),
+            "x.toml:2:10: 'units.length' expects a string, found the boolean true");
 }
 
 TEST(Config, ListsOfOptionsNameItemsAndNumbersByName) {

@@ -18,6 +18,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,6 +35,7 @@ struct athdf_info {
   double time = 0.0;
   std::int64_t cycle = 0;
   std::vector<athdf_dataset> datasets;
+  std::vector<std::pair<std::string, double>> numbers;  ///< further attributes
   bool single_precision = true;
   // By position on the curve, in a part by position within it; all zero when empty.
   std::span<const double> cost_s;

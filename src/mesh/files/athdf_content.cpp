@@ -44,6 +44,7 @@ void write_attributes(hdf5_writer& file, const block_mesh& mesh, const athdf_inf
   file.attribute("NumVariables", counts);
   file.attribute("DatasetNames", datasets);
   file.attribute("VariableNames", variables);
+  for (const auto& [name, value] : info.numbers) file.attribute(name.c_str(), value);
 }
 
 void write_coordinates(hdf5_writer& file, const block_mesh& mesh) {

@@ -98,7 +98,9 @@ void hdf5_writer::attribute(const char* name, int value) { attribute_of(name, H5
 hdf5_id hdf5_writer::open_dataset(const std::string& name, const extents& size, hid_t type) {
   if (!failure_.empty()) return {};
   const hdf5_id space = space_of(size);
-  hdf5_id d(H5Dcreate2(id_, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT), H5Dclose);
+  const hdf5_id how(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+  check(H5Pset_obj_track_times(how, false) >= 0, "dataset");  // equal content gives equal files
+  hdf5_id d(H5Dcreate2(id_, name.c_str(), type, space, H5P_DEFAULT, how, H5P_DEFAULT), H5Dclose);
   check(static_cast<bool>(d), "dataset");
   return d;
 }

@@ -7,7 +7,8 @@
 
 namespace plx::star {
 
-// The effective configuration in TOML has one line "[name]" per section and one line per key, arrays included.
+// The effective configuration in TOML has one line "[name]" per section or item of a list, and one line per key, arrays
+// included.
 std::string identity_of(const config_table& table) {
   const std::string toml = table.toml();
   std::string section, lines;
@@ -15,8 +16,9 @@ std::string identity_of(const config_table& table) {
     const std::size_t end = std::min(rest.find('\n'), rest.size() - 1);
     const std::string_view line = rest.substr(0, end);
     rest.remove_prefix(end + 1);
-    if (line.starts_with('[')) {
-      section = std::string(line.substr(1, line.find(']') - 1)) + ".";
+    if (line.starts_with('[')) {  // [name], or [[name]] of a list
+      const std::size_t begin = line.find_first_not_of('[');
+      section = std::string(line.substr(begin, line.find(']') - begin)) + ".";
       continue;
     }
     const std::size_t equals = line.find('=');

@@ -139,6 +139,15 @@ result<void> output_options::check(double t_end) const {
                   mesh_interval, most, t_end)};
 }
 
+std::optional<double> output_options::wait_interval() const {
+  double interval = mesh_interval;
+  for (const series_options& s : series) {
+    if (s.every_time > 0.0 && interval > 0.0 && s.every_time != interval) return std::nullopt;
+    if (s.every_time > 0.0) interval = s.every_time;
+  }
+  return interval;
+}
+
 void output_options::describe(config_table& t) {
   t.section("output", "Output; does not affect the physics");
   t.add("output.mesh_interval", mesh_interval,
@@ -162,6 +171,7 @@ void output_options::describe(config_table& t) {
         {.help = "number of checkpoints to keep; older ones are removed", .min = 1, .max = 1000000});
   t.add("output.precision", precision,
         {.help = "of the values in mesh files; checkpoints are always exact", .choices = {"single", "double"}});
+  t.add_list("output.series", series, "Further output: files of chosen variables");
 }
 
 namespace {
@@ -211,6 +221,7 @@ void input::describe() {
   hydro.describe(table);
   refinement.describe(table);
   output.describe(table);
+  units.describe(table);
   problem->describe(table);
 }
 
@@ -303,11 +314,16 @@ result<setup> input::prepare() {
   if (auto fine = refinement.check(); !fine) return fine.error();
   if (auto fine = refinement.check_inside(*box); !fine) return fine.error();
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
+  if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end); !fine) return fine.error();
+  const auto code_units = units.make();
+  if (!code_units) return code_units.error();
   if (auto known = select_isa(); !known) return known.error();
-  if (auto ready = problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level)}); !ready)
+  if (auto ready =
+          problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level), *code_units});
+      !ready)
     return ready.error();
 
-  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, problem->modules()};
+  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, *code_units, problem->modules()};
   const int n_var = variable_count(parameters->n_species);
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::inflow) continue;

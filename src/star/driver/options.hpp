@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,9 @@
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
 #include "star/hydro/options.hpp"
+#include "star/output/series/series_options.hpp"
 #include "star/problems/problem.hpp"
+#include "star/units/units.hpp"
 
 namespace plx::star {
 
@@ -71,10 +74,13 @@ struct output_options {
   bool checkpoint_at_end = true;
   std::int64_t checkpoints_kept = 2;
   bool mesh_at_start = true;
-  std::string precision = "single";  ///< of the values in mesh files
+  std::string precision = "single";    ///< of the values in mesh files
+  std::vector<series_options> series;  ///< further files, [[output.series]]
 
   /// Errors: one line about values that do not fit the end of the run.
   result<void> check(double t_end) const;
+  /// The interval of code time at whose multiples files are due; 0: none, empty: several, not known in advance.
+  std::optional<double> wait_interval() const;
   void describe(config_table& table);
 };
 
@@ -85,6 +91,7 @@ struct setup {
   integrator scheme{};
   double cfl = 0.9;
   mesh::boundary_values sides;
+  units code_units;
   std::vector<const step_module*> modules;  ///< additional physics; they outlive what is made of the setup
 };
 
@@ -114,6 +121,7 @@ class input {
   hydro_options hydro;
   refinement_options refinement;
   output_options output;
+  unit_options units;
   std::unique_ptr<star::problem> problem;
   config_table table;
 

@@ -250,6 +250,9 @@ int simulation::steps_to_look() const {
   const output_options& o = in_.output;
   if (!sum_names(setup_.modules).empty()) count = std::min(count, o.history_interval - steps_ % o.history_interval);
   if (!o.analysis.empty()) count = std::min(count, o.analysis_interval - steps_ % o.analysis_interval);
+  for (const series_options& s : o.series)
+    if (s.every_steps > 0) count = std::min(count, s.every_steps - steps_ % s.every_steps);
+  if (!o.wait_interval()) count = 1;
   return static_cast<int>(count);
 }
 
@@ -262,7 +265,7 @@ result<void> simulation::advance_device() {
       device::step_control c{rule(), now(), d};
       const floor_counts& f = stepper_.floors();
       c.density_floors = f.density, c.pressure_floors = f.pressure, c.input_floors = f.input;
-      c.wait_interval = in_.output.mesh_interval;
+      c.wait_interval = in_.output.wait_interval().value_or(0.0);
       as_task(rt_, info_of("star.device.steps"), [&] { device_->advance(c, steps_to_look()); });
       return device_->ahead() ? std::nullopt : device_->failed();
     });

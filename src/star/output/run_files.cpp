@@ -36,11 +36,13 @@ run_files::run_files(simulation& sim, const run_request& request)
     : sim_(sim),
       request_(request),
       folder_(request.out),
+      series_(sim.options().output.series, sim.settings().hydro.n_species),
       window_(sim.tasks().recorder(), !request.trace && !probe::wants_trace(*sim.tasks().options().measure)),
       diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
       begin_s_(monotonic_seconds()) {
   for (const std::string& name : sim.options().output.analysis) analyses_.push_back(make_analysis(name).value());
   summary_.problem = sim.options().problem_name;
+  summary_.code_units = sim.settings().code_units;
   summary_.workers = sim.tasks().worker_count();
   summary_.localities = net().count();
   measured_ = is_root(net()) ? folder_.path() : folder_.folder_of(net().here());
@@ -66,6 +68,7 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
   history_step_ = analysis_step_ = sim_.steps();
   rows_updates_ = sim_.cell_updates();
   row_s_ = counters_s_ = checkpoint_s_ = wall_before_s_;
+  series_.restore(c.state, is_in_place(), wall_before_s_);
   summary_.resumed_at_step = sim_.steps();
   resumed_ = true;
   return {};
@@ -82,7 +85,7 @@ result<void> run_files::make_folders() {
   result<void> made;
   bool has_mesh = false;
   if (is_root(net())) {
-    made = folder_.make(!alone());
+    made = folder_.make(!alone(), !series_.empty());
     if (made && resumed_) has_mesh = drop_later_files();
   }
   if (auto r = all(made); !r) return r;
@@ -102,6 +105,7 @@ bool run_files::drop_later_files() {
   const auto step = mesh::athdf_step(next);
   const bool has_mesh = step && *step == static_cast<int>(sim_.steps());
   folder_.drop_mesh_files(summary_.problem, next_mesh_, has_mesh ? next : "");
+  for (const output_series& s : series_.all()) folder_.drop_series_files(s.options.name, s.next);
   folder_.drop_checkpoints_after(sim_.steps());
   folder_.drop_leftovers();
   return has_mesh;
@@ -125,7 +129,9 @@ result<void> run_files::begin() {
   if (resumed_) return {};
   if (auto r = append_history(); !r) return r;
   if (auto r = append_analyses(); !r) return r;
-  return sim_.options().output.mesh_at_start ? write_mesh() : result<void>();
+  if (sim_.options().output.mesh_at_start)
+    if (auto r = write_mesh(); !r) return r;
+  return write_all_series();
 }
 
 // Uses the time of the previous step as it was: time() - dt() may be rounded to the other side of a multiple.
@@ -139,7 +145,8 @@ std::uint32_t run_files::wishes() const {
   if (failure_) return wish_no_more_files;
   const double interval = sim_.options().output.checkpoint_interval_s;
   const bool due = is_root(net()) && interval > 0.0 && wall_s() - checkpoint_s_ >= interval;
-  return due ? std::uint32_t{wish_checkpoint} : 0u;
+  const bool series_due = is_root(net()) && !series_.due_by_wall_time(wall_s()).empty();
+  return (due ? std::uint32_t{wish_checkpoint} : 0u) | (series_due ? std::uint32_t{wish_series} : 0u);
 }
 
 result<void> run_files::after_step(std::uint32_t wished) {
@@ -149,8 +156,10 @@ result<void> run_files::after_step(std::uint32_t wished) {
     if (auto r = append_history(); !r) return r;
   if (sim_.steps() % o.analysis_interval == 0)
     if (auto r = append_analyses(); !r) return r;
+  const double before = checked_time_;
   if (mesh_is_due())
     if (auto r = write_mesh(); !r) return r;
+  if (auto r = write_due_series(before, wished); !r) return r;
   if (o.counters_interval_s > 0.0 && wall_s() - counters_s_ >= o.counters_interval_s)
     if (auto r = append_counters(); !r) return r;
   if (request_.trace) sim_.tasks().recorder().drain();
@@ -169,6 +178,7 @@ result<void> run_files::end(const std::string& status, const std::string& messag
   if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
     if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: a run that continues writes that again
   if (auto r = write_mesh(); !r) return r;
+  if (auto r = write_all_series(); !r) return r;
   const auto write_last = [this]() -> result<void> {
     if (auto r = write_exact(); !r) return r;
     if (auto r = write_profile(); !r) return r;

@@ -27,6 +27,7 @@
 #include "star/output/mesh_output.hpp"
 #include "star/output/run_folder.hpp"
 #include "star/output/run_summary.hpp"
+#include "star/output/series/series_list.hpp"
 #include "star/output/trace_window.hpp"
 
 namespace plx::mesh {
@@ -40,10 +41,11 @@ class simulation;
 
 /// A request of one locality that all carry out after the next step (simulation::wish).
 enum run_wish : std::uint32_t {
-  wish_stop = 1,          ///< a signal has arrived
-  wish_checkpoint = 2,    ///< a checkpoint is due
-  wish_picture = 4,       ///< the live page has a viewer
-  wish_no_more_files = 8  ///< a file could not be written
+  wish_stop = 1,           ///< a signal has arrived
+  wish_checkpoint = 2,     ///< a checkpoint is due
+  wish_picture = 4,        ///< the live page has a viewer
+  wish_no_more_files = 8,  ///< a file could not be written
+  wish_series = 16         ///< a file of an output series is due by wall time
 };
 
 class run_files {
@@ -90,7 +92,14 @@ class run_files {
   result<void> at_root(F&& f);
   result<void> make_folders();
   result<void> write_mesh();
-  result<void> write_parts_of_mesh(const std::string& path);
+  result<void> write_mesh_to(const std::string& path, const mesh_content& content, const idle_rates& idle);
+  result<void> write_parts_of_mesh(const std::string& path, const mesh_content& content, const idle_rates& idle);
+  /// After a step from time `before` on.
+  result<void> write_due_series(double before, std::uint32_t wished);
+  result<void> write_all_series();
+  result<void> write_series(output_series& s);
+  result<void> write_pixels(const std::string& path, const output_series& s);
+  result<void> write_shells(const std::string& path, const output_series& s);
   result<void> write_parts_of_checkpoint(const std::string& path, const mesh::checkpoint_state& state);
   template <class Part, class Whole>
   result<void> write_together(const std::string& path, Part&& write_part, Whole&& write_whole);
@@ -121,6 +130,7 @@ class run_files {
   std::optional<error> failure_;  // of a file of this locality, until the others know it
   std::uint64_t mark_ = 0;        // mark of the last parts; the same on all localities
   run_summary summary_;
+  series_list series_;
   trace_window window_;
   probe::diagnose_log diagnosis_;
   bool resumed_ = false, begun_ = false;

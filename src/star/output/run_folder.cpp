@@ -127,12 +127,10 @@ result<void> run_folder::lock(bool must_be_free) {
   return must_be_free ? check_free(path_) : result<void>();
 }
 
-result<void> run_folder::make(bool of_parts) {
-  std::vector<std::string> wanted;
-  wanted.push_back(file("mesh"));
-  wanted.push_back(file("checkpoint"));
-  for (const char* whole : {"mesh", "checkpoint"})
-    if (of_parts) wanted.push_back(file(whole) + "/parts");
+result<void> run_folder::make(bool of_parts, bool has_series) {
+  std::vector<std::string> wanted{file("mesh"), file("checkpoint")};
+  if (has_series) wanted.push_back(file("series"));
+  for (std::size_t i = 0, wholes = wanted.size(); of_parts && i < wholes; ++i) wanted.push_back(wanted[i] + "/parts");
   return make(wanted);
 }
 
@@ -161,6 +159,10 @@ void run_folder::unmake() {
 
 std::string run_folder::mesh_file(const std::string& problem, std::int64_t number) const {
   return fmt::format("{}/mesh/{}.{:05d}.athdf", path_, problem, number);
+}
+
+std::string run_folder::series_file(const std::string& name, std::int64_t number, const char* ending) const {
+  return fmt::format("{}/series/{}.{:05d}{}", path_, name, number, ending);
 }
 
 std::string run_folder::checkpoint_file(const std::string& problem, std::int64_t step) const {
@@ -203,7 +205,7 @@ std::string run_folder::part_of(const std::string& whole, std::uint64_t mark, in
 void run_folder::drop_other_parts(const std::string& whole, std::uint64_t mark) { drop_parts(whole, mark_text(mark)); }
 
 void run_folder::drop_leftovers() const {
-  for (const char* inside : {"mesh", "checkpoint"}) {
+  for (const char* inside : {"mesh", "checkpoint", "series"}) {
     const fs::path folder = fs::path(path_) / inside;
     std::vector<std::string> stems;
     const auto drop_unfinished = [](const fs::path& path, std::string_view name) {
@@ -292,6 +294,15 @@ void run_folder::drop_mesh_files(const std::string& problem, std::int64_t first,
     if (!number || *number < first || !name.starts_with(problem + ".") || path.stem() == kept_stem) return;
     std::error_code code;
     fs::remove(path, code);
+  });
+}
+
+void run_folder::drop_series_files(const std::string& name, std::int64_t first) const {
+  for_each_file(path_ + "/series", [&](const fs::path& path, std::string_view file) {
+    std::error_code code;
+    if (!file.starts_with(name + ".")) return;
+    for (const char* ending : {".h5", ".csv", ".athdf", ".xdmf"})
+      if (const auto number = number_in(file, ending); number && *number >= first) fs::remove(path, code);
   });
 }
 

@@ -48,8 +48,9 @@ class run_folder {
   /// Makes the folder if it does not exist, and locks it. Errors: another process holds it; with `must_be_free` also if
   /// it contains the files of a finished run.
   result<void> lock(bool must_be_free);
-  /// Makes the folder and those inside it that do not exist; with several localities those for parts, too.
-  result<void> make(bool of_parts = false);
+  /// Makes the folder and those inside it that do not exist; with several localities those for parts, too; with output
+  /// series theirs.
+  result<void> make(bool of_parts = false, bool has_series = false);
   /// Makes the folder of one locality.
   result<void> make_alone();
   /// Removes what lock() and make() made, including all files in it, and unlocks: for a run that could not begin.
@@ -58,6 +59,8 @@ class run_folder {
   const std::string& path() const { return path_; }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
   std::string mesh_file(const std::string& problem, std::int64_t number) const;
+  /// ending: ".h5".
+  std::string series_file(const std::string& name, std::int64_t number, const char* ending) const;
   std::string checkpoint_file(const std::string& problem, std::int64_t step) const;
   /// The folder in which a locality other than the root writes its measurements.
   std::string folder_of(int locality) const;
@@ -77,6 +80,8 @@ class run_folder {
   /// Removes the mesh files of the problem from number `first` on, except `kept` ("" for none); drop_leftovers()
   /// removes their parts.
   void drop_mesh_files(const std::string& problem, std::int64_t first, const std::string& kept) const;
+  /// The same for the files of an output series.
+  void drop_series_files(const std::string& name, std::int64_t first) const;
   /// Removes the remains of a run that was killed: parts without a whole file, incomplete files.
   void drop_leftovers() const;
   /// Waits until the names in the folder of `file` are on disk.

@@ -41,15 +41,21 @@ result<void> run_files::write_mesh() {
   sim_.fetch();
   const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
   sim_.collect_costs();
-  auto written = alone() ? write_mesh_file(path, sim_, measure_idle()) : write_parts_of_mesh(path);
-  if (!written) return written;
-  if (is_root(net())) run_folder::drop_other_parts(path, mark_);
+  const mesh_content content{variables_of_mesh_files(sim_.settings().hydro.n_species),
+                             sim_.options().output.precision == "single"};
+  if (auto written = write_mesh_to(path, content, measure_idle()); !written) return written;
   log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
   sim_.costs().clear();
   mesh_step_ = sim_.steps();
   kept_step_ = -1;
   ++next_mesh_;
   return {};
+}
+
+result<void> run_files::write_mesh_to(const std::string& path, const mesh_content& content, const idle_rates& idle) {
+  auto written = alone() ? write_mesh_file(path, sim_, content, idle) : write_parts_of_mesh(path, content, idle);
+  if (written && is_root(net())) run_folder::drop_other_parts(path, mark_);
+  return written;
 }
 
 std::array<double, 2> run_files::changes_since_start(const std::vector<double>& totals) {
@@ -103,6 +109,7 @@ result<void> run_files::write_checkpoint() {
   state.identity = identity_of(sim_.options().table);
   state.numbers = sim_.numbers();
   state.numbers.push_back({"files", {static_cast<double>(next_mesh_), wall_s()}});
+  series_.append_to(state.numbers);
   state.numbers.push_back({"last_mesh", {static_cast<double>(mesh_step_)}});
   state.numbers.push_back({"start", {start_[0], start_[1], static_cast<double>(good_step_)}});
   const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
@@ -154,14 +161,14 @@ result<void> run_files::write_together(const std::string& path, Part&& write_par
   return done;
 }
 
-result<void> run_files::write_parts_of_mesh(const std::string& path) {
-  const idle_rates idle = measure_idle();
+result<void> run_files::write_parts_of_mesh(const std::string& path, const mesh_content& content,
+                                            const idle_rates& idle) {
   return write_together(
-      path, [&](const std::string& part) { return write_mesh_part(part, sim_, idle); },
+      path, [&](const std::string& part) { return write_mesh_part(part, sim_, content, idle); },
       [&] {
         std::vector<std::string> names;
         for (int k = 0; k < net().count(); ++k) names.push_back(run_folder::part_of(path, mark_, k));
-        return write_mesh_of_parts(path, sim_, names);
+        return write_mesh_of_parts(path, sim_, content, names);
       });
 }
 

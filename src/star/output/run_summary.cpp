@@ -68,6 +68,10 @@ std::string run_summary::json(const run_request& r) const {
   std::string known;
   for (const named_value& v : references)
     known += fmt::format("{}{}: {}", known.empty() ? "" : ", ", json_text(v.name), number(v.value));
+  std::string sizes;
+  if (code_units.known)
+    sizes = fmt::format("\"length_cm\": {}, \"mass_g\": {}, \"time_s\": {}", number(code_units.length_cm),
+                        number(code_units.mass_g), number(code_units.time_s));
   return fmt::format(
       "{{\n  \"program\": \"plx-star\",\n  \"version\": {},\n  \"problem\": {},\n"
       "  \"build\": {{\"compiler\": {}, \"type\": {}, \"git\": {}, \"isa\": {}}},\n"
@@ -76,14 +80,14 @@ std::string run_summary::json(const run_request& r) const {
       "  \"localities\": {},\n  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
       "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
       "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
-      "  \"references\": {{{}}}\n}}\n",
+      "  \"units\": {{{}}},\n  \"references\": {{{}}}\n}}\n",
       json_text(r.version), json_text(problem), json_text(r.compiler), json_text(r.build_type), json_text(r.git),
       json_text(std::string(name_of(active_isa()))), json_text(machine.host), json_text(machine.cpu), machine.cores,
       process.pid, process.started_ticks, json_text(process.boot), json_text(process.numbers), localities, workers,
       json_text(status), json_text(message), json_text(started), number(wall_s), number(simulation_s), steps,
       number(time), cells, blocks, cell_updates,
       resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step), number(measurement_cost_percent),
-      known);
+      sizes, known);
 }
 
 }  // namespace plx::star

@@ -18,6 +18,7 @@
 
 #include "base/result.hpp"
 #include "star/hydro/state.hpp"
+#include "star/units/units.hpp"
 
 namespace plx {
 class config_table;
@@ -34,6 +35,7 @@ struct problem_setting {
   vector lower{-0.5, -0.5, -0.5}, upper{0.5, 0.5, 0.5};  ///< the box, code units
   equation_of_state eos;
   double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: unknown
+  units code_units{};         ///< of [units]
 };
 
 struct cell {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "num/exact_sum.hpp"
+#include "star/problems/expression.hpp"
 #include "star/problems/test/box_test.hpp"
 
 namespace plx::star {
@@ -20,6 +21,7 @@ using test::prepared;
 // to one.
 TEST(Problem, AveragesArePhysicalAndAgreeWithPoints) {
   for (const auto& entry : all_problems()) {
+    if (entry.name == "profile" || (entry.name == "expressions" && !expression::available())) continue;  // need a file
     const auto p = prepared(std::string(entry.name));
     const int n_species = p->species_count();
     std::vector<double> u(variable_count(n_species));

@@ -1,0 +1,133 @@
+#include "star/problems/radial_table.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/file.hpp"
+#include "base/text.hpp"
+
+namespace plx::star {
+
+namespace {
+
+struct table_column {
+  const char* name;
+  double radial_row::*member;
+};
+constexpr table_column columns[] = {{"r", &radial_row::r},
+                                    {"density", &radial_row::density},
+                                    {"pressure", &radial_row::pressure},
+                                    {"internal_energy", &radial_row::internal_energy},
+                                    {"velocity", &radial_row::velocity}};
+constexpr const char* known_columns = "r, density, pressure or internal_energy (per mass), and optionally velocity";
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> words;
+  constexpr std::string_view between = ", \t\r;";
+  for (std::size_t begin = 0; (begin = line.find_first_not_of(between, begin)) != std::string_view::npos;) {
+    const std::size_t end = std::min(line.find_first_of(between, begin), line.size());
+    words.push_back(line.substr(begin, end - begin));
+    begin = end;
+  }
+  return words;
+}
+
+class parser {
+ public:
+  explicit parser(const std::string& name) : name_(name) {}
+
+  result<void> header(std::string_view line) {
+    for (const std::string_view word : words_of(line)) {
+      const auto c =
+          std::find_if(std::begin(columns), std::end(columns), [&](const auto& x) { return x.name == word; });
+      if (c == std::end(columns))
+        return wrong(fmt::format("expected the columns {} by name, found '{}'{}", known_columns, word,
+                                 did_you_mean(word, {"r", "density", "pressure", "internal_energy", "velocity"})));
+      if (has(c->member)) return wrong(fmt::format("expected each column once, found '{}' twice", word));
+      members_.push_back(c->member);
+    }
+    table_.has_pressure = has(&radial_row::pressure);
+    if (!has(&radial_row::r) || !has(&radial_row::density) ||
+        has(&radial_row::pressure) == has(&radial_row::internal_energy))
+      return wrong(fmt::format("expected the columns {}, found {}", known_columns, line));
+    return {};
+  }
+
+  result<void> row(std::string_view line) {
+    const std::vector<std::string_view> words = words_of(line);
+    if (words.size() != members_.size())
+      return wrong(fmt::format("expected {} numbers, found {}", members_.size(), words.size()));
+    radial_row next;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      double& value = next.*members_[i];
+      const auto [end, code] = std::from_chars(words[i].data(), words[i].data() + words[i].size(), value);
+      if (code != std::errc() || end != words[i].data() + words[i].size() || !std::isfinite(value))
+        return wrong(fmt::format("expected a finite number, found '{}'", words[i]));
+    }
+    const double heat = table_.has_pressure ? next.pressure : next.internal_energy;
+    if (!(next.density > 0.0) || !(heat > 0.0))
+      return wrong(fmt::format("expected density and {} above 0, found {:g} and {:g}",
+                               table_.has_pressure ? "pressure" : "internal_energy", next.density, heat));
+    if (table_.rows.empty() ? next.r < 0.0 : !(next.r > table_.rows.back().r))
+      return wrong(fmt::format("expected r to ascend from 0 or above, found {:g}", next.r));
+    table_.rows.push_back(next);
+    return {};
+  }
+
+  result<radial_table> read(std::string_view text) {
+    for (; !text.empty(); ++line_) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      const std::string_view line = text.substr(0, end);
+      text.remove_prefix(std::min(end + 1, text.size()));
+      if (words_of(line).empty() || words_of(line)[0].starts_with('#')) continue;
+      if (auto r = members_.empty() ? header(line) : row(line); !r) return r.error();
+    }
+    if (table_.rows.size() >= 2) return std::move(table_);
+    return error{fmt::format("{}: expected a line of column names and at least two rows, found {} rows", name_,
+                             table_.rows.size())};
+  }
+
+ private:
+  bool has(double radial_row::*member) const {
+    return std::find(members_.begin(), members_.end(), member) != members_.end();
+  }
+  error wrong(const std::string& what) const { return error{fmt::format("{}:{}: {}", name_, line_, what)}; }
+
+  const std::string& name_;
+  int line_ = 1;
+  std::vector<double radial_row::*> members_;
+  radial_table table_;
+};
+
+}  // namespace
+
+radial_row radial_table::at(double r) const {
+  const auto above =
+      std::upper_bound(rows.begin(), rows.end(), r, [](double x, const radial_row& row) { return x < row.r; });
+  if (above == rows.begin()) {
+    radial_row first = rows.front();
+    if (first.r > 0.0) first.velocity *= r / first.r;  // at rest in the centre
+    return first;
+  }
+  if (above == rows.end()) return rows.back();
+  const radial_row &a = above[-1], &b = *above;
+  const double part = (r - a.r) / (b.r - a.r);
+  radial_row w;
+  for (const table_column& c : columns) w.*c.member = a.*c.member + part * (b.*c.member - a.*c.member);
+  return w;
+}
+
+result<radial_table> parse_radial_table(std::string_view text, const std::string& name) {
+  return parser(name).read(text);
+}
+
+result<radial_table> read_radial_table(const std::string& path) {
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  return parse_radial_table(*text, path);
+}
+
+}  // namespace plx::star
