@@ -43,7 +43,7 @@ struct series_options {
   void describe(config_table& table);
 
   int axis_index() const { return axis[0] - 'x'; }
-  /// Of a slice, in this box.
+  /// The position of a slice in this box.
   double position_in(const mesh::domain& box) const;
   bool weighted_by_mass() const { return weight == "mass" || (weight == "default" && kind == "profile"); }
   /// The edges of the shells of a profile: [bins + 1].
