@@ -307,6 +307,22 @@ result<void> recipe::check_overwriting(int writer, field_id earlier, field_id la
   return {};
 }
 
+// Does the pass `down` run on any node only after the pass `up` has run on all? The top of the tree has the result of
+// `up` once all nodes have it, if that goes up the tree, and passes it on, if that of `down` goes down.
+bool recipe::waits_for_all_nodes(int up, int down) const {
+  const pass& u = passes_[static_cast<std::size_t>(up)];
+  const pass& d = passes_[static_cast<std::size_t>(down)];
+  if (u.where != node_set::blocks_and_refined || d.where != node_set::blocks_and_refined) return false;
+  const auto reads = [](const pass& p, field_id f, stencil at) {
+    return std::find(p.reads.begin(), p.reads.end(), access{f, at}) != p.reads.end();
+  };
+  const auto own = [&](const pass& p, stencil at) {
+    return std::any_of(p.writes.begin(), p.writes.end(), [&](field_id f) { return reads(p, f, at); });
+  };
+  return own(u, stencil::children) && own(d, stencil::parent) &&
+         std::any_of(u.writes.begin(), u.writes.end(), [&](field_id f) { return reads(d, f, stencil::own); });
+}
+
 // The nodes that read at the stencil `at` are those of the opposite stencil. If the pass, or one before it on its node,
 // reads there what the reader or a later pass on those nodes has written, they have read. Passes on a part of the nodes
 // each may do so together.
@@ -319,6 +335,9 @@ bool recipe::waits_for_readers(int p, int reader, stencil at) const {
   const unsigned readers = kinds_of(read_on) & kinds_with(at);
   const unsigned overwritten = kinds_of(passes_[static_cast<std::size_t>(p)].where) & kinds_at(at, read_on);
   unsigned waiting = 0;
+  for (int up = reader; up < p; ++up)
+    for (int down = up + 1; down <= p; ++down)
+      if (waits_for_all_nodes(up, down)) return true;
   for (int q = reader + 1; q <= p; ++q)
     for (const access& a : passes_[static_cast<std::size_t>(q)].reads) {
       if (a.at != back) continue;

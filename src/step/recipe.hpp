@@ -180,6 +180,7 @@ class recipe {
   int first_use(field_id f) const;
   int last_use(field_id f) const;
   bool is_published(field_id f) const;
+  bool waits_for_all_nodes(int up, int down) const;
   bool waits_for_readers(int pass, int reader, stencil at) const;
 
   std::vector<field_info> fields_;

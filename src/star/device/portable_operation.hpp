@@ -2,6 +2,9 @@
 // (.cu) gives the device's function; one for the host alone runs on workers and on the backend `cpu`. Workers call
 // on_worker() if the struct has it.
 //
+// A struct may be compiled for the host and for devices in separate files: the one for devices defines its static
+// functions launch_cuda and launch_hip, gpu::launch_functions on items portable_item<F>.
+//
 // Both give the same bits if they are compiled without contraction to fused multiply-adds.
 //
 // Thread safety: pure. Cost: that of the pass. Example: star/test/step_module_test.cpp
@@ -61,6 +64,12 @@ constexpr gpu::operation<portable_item<F>> make_portable_operation() {
   op.hip = gpu::detail::launch_of<portable_item<F>, launch_portable<F>>;
 #elif defined(__CUDACC__)
   op.cuda = gpu::detail::launch_of<portable_item<F>, launch_portable<F>>;
+#endif
+#if defined(PLX_GPU_CUDA)
+  if constexpr (requires { F::launch_cuda; }) op.cuda = F::launch_cuda;
+#endif
+#if defined(PLX_GPU_HIP)
+  if constexpr (requires { F::launch_hip; }) op.hip = F::launch_hip;
 #endif
   return op;
 }

@@ -219,6 +219,7 @@ void input::describe() {
   run.describe(table);
   grid.describe(table);
   hydro.describe(table);
+  gravity.describe(table);
   refinement.describe(table);
   output.describe(table);
   units.describe(table);
@@ -296,6 +297,17 @@ class problem_outside final : public mesh::outside_state {
   int n_species_;
 };
 
+// Errors: a boundary behind which self-gravity would need images of the gas.
+result<void> check_isolated(const mesh::domain& box) {
+  for (int f = 0; f < mesh::face_count; ++f)
+    if (box.sides[f] == mesh::boundary::periodic || box.sides[f] == mesh::boundary::reflecting)
+      return error{
+          fmt::format("gravity.self = true: expected boundaries of an isolated domain, such as \"outflow\", "
+                      "found \"{}\" in mesh.sides[{}]",
+                      box.sides[f] == mesh::boundary::periodic ? "periodic" : "reflecting", f)};
+  return {};
+}
+
 }  // namespace
 
 result<setup> input::prepare() {
@@ -318,12 +330,21 @@ result<setup> input::prepare() {
   const auto code_units = units.make();
   if (!code_units) return code_units.error();
   if (auto known = select_isa(); !known) return known.error();
-  if (auto ready =
-          problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level), *code_units});
+  gravity::gravity_options attraction = gravity;
+  if (attraction.constant == 0.0) attraction.constant = code_units->known ? code_units->gravitational_constant() : 1.0;
+  if (auto ready = problem->prepare(
+          {box->lower, box->upper, parameters->eos, box->cell_width(box->max_level), *code_units, attraction.constant});
       !ready)
     return ready.error();
 
   setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, *code_units, problem->modules()};
+  if (gravity.self) {
+    if (auto open = check_isolated(*box); !open) return open.error();
+    auto module = gravity::self_gravity::make(attraction, box->block_size);
+    if (!module) return module.error();
+    self_gravity_ = std::move(*module);
+    s.modules.push_back(self_gravity_.get());
+  }
   const int n_var = variable_count(parameters->n_species);
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::inflow) continue;

@@ -17,6 +17,7 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
+#include "star/gravity/self_gravity.hpp"
 #include "star/hydro/options.hpp"
 #include "star/output/series/series_options.hpp"
 #include "star/problems/problem.hpp"
@@ -119,6 +120,7 @@ class input {
   run_options run;
   mesh::mesh_options grid;
   hydro_options hydro;
+  gravity::gravity_options gravity;
   refinement_options refinement;
   output_options output;
   unit_options units;
@@ -126,6 +128,8 @@ class input {
   config_table table;
 
  private:
+  std::unique_ptr<const gravity::self_gravity> self_gravity_;
+
   input() = default;
   static result<std::unique_ptr<input>> make(const std::string& problem);
   result<void> apply(const std::vector<std::string>& sets);

@@ -72,6 +72,7 @@ std::unique_ptr<problem> make_kelvin_helmholtz();
 std::unique_ptr<problem> make_linear_wave();
 std::unique_ptr<problem> make_moving_body();
 std::unique_ptr<problem> make_noh();
+std::unique_ptr<problem> make_polytrope();
 std::unique_ptr<problem> make_profile();
 std::unique_ptr<problem> make_riemann_2d();
 std::unique_ptr<problem> make_sedov();

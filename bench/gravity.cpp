@@ -1,0 +1,93 @@
+// Self-gravity on a uniform mesh of 64^3 cells in blocks of 8^3: cells per second of one solve, and cell updates per
+// second of whole steps (RK3) with and without. A solve is a third of the difference. Also the conservation of each
+// solve.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "report.hpp"
+#include "rt/runtime.hpp"
+#include "star/refine/regrid.hpp"
+#include "star/runners/stepper.hpp"
+
+namespace {
+
+using namespace plx;
+
+/// A star in a box: `levels` of refinement below the root grid around it, and what gravity needs.
+std::unique_ptr<star::input> star_in_a_box(int roots, int level, bool gravity, const std::string& order) {
+  const std::string r = std::to_string(roots), l = std::to_string(level);
+  auto in = star::input::from_text(
+      "[problem]\nname = \"polytrope\"\n[hydro]\ngamma = 1.6666666666666667\n", "benchmark",
+      {"mesh.root_blocks=[" + r + "," + r + "," + r + "]", "mesh.max_level=" + l, "mesh.lower=[-2,-2,-2]",
+       "mesh.upper=[2,2,2]", "polytrope.atmosphere=1e-6", std::string("gravity.self=") + (gravity ? "true" : "false"),
+       "gravity.order=" + order, "refinement.regions=[-1.1,1.1,-1.1,1.1,-1.1,1.1," + l + "]"});
+  if (!in) {
+    std::fprintf(stderr, "%s\n", in.error().message.c_str());
+    std::exit(1);
+  }
+  return *std::move(in);
+}
+
+class workload {
+ public:
+  workload(int roots, int level, unsigned workers, bool gravity, const std::string& order = "5")
+      : runtime_({.workers = workers}),
+        input_(star_in_a_box(roots, level, gravity, order)),
+        setup_(input_->prepare().value()),
+        gas_(setup_),
+        stepper_(gas_, setup_, workers) {
+    runtime_.run([this] {
+      star::build_initial(gas_, setup_, input_->refinement, *input_->problem, stepper_.scratch());
+      stepper_.adopt_mesh();
+    });
+  }
+
+  /// Seconds of a step.
+  double measure(int steps) {
+    const double begin = monotonic_seconds();
+    runtime_.run([&] {
+      for (int i = 0; i < steps; ++i) stepper_.advance(setup_.cfl / gas_.largest_signal_rate(), 0.0);
+    });
+    return (monotonic_seconds() - begin) / steps;
+  }
+  double cells() const { return static_cast<double>(gas_.cell_count()); }
+
+ private:
+  runtime runtime_;
+  std::unique_ptr<star::input> input_;
+  star::setup setup_;
+  star::gas gas_;
+  star::stepper stepper_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bench::report report(argc, argv);
+  const int turns = report.rest().empty() ? 5 : std::atoi(report.rest().front().c_str());
+  workload plain(8, 0, 1, false), with(8, 0, 1, true), order4(8, 0, 1, true, "4"), plain2(8, 0, 2, false),
+      with2(8, 0, 2, true), refined(4, 1, 1, true);
+  std::vector<double> solve, solve4, solve2, step, step2, step_refined;
+  for (workload* w : {&plain, &with, &order4, &plain2, &with2, &refined}) w->measure(1);
+  for (int turn = 0; turn < turns; ++turn) {
+    const double gas = plain.measure(1), all = with.measure(1), all4 = order4.measure(1);
+    const double gas2 = plain2.measure(1), all2 = with2.measure(1);
+    solve.push_back(1e-6 * 3 * with.cells() / (all - gas));
+    solve4.push_back(1e-6 * 3 * with.cells() / (all4 - gas));
+    solve2.push_back(1e-6 * 3 * with.cells() / (all2 - gas2));
+    step.push_back(1e-6 * with.cells() / all);
+    step2.push_back(1e-6 * with.cells() / all2);
+    step_refined.push_back(1e-6 * refined.cells() / refined.measure(1));
+  }
+  report.add("gravity/solve/b8", bench::median(solve), "M cells/s", bench::higher);
+  report.add("gravity/solve/b8/order4", bench::median(solve4), "M cells/s", bench::higher);
+  report.add("gravity/solve/w2", bench::median(solve2), "M cells/s", bench::higher);
+  report.add("gravity/step/b8", bench::median(step), "M cell updates/s", bench::higher);
+  report.add("gravity/step/w2", bench::median(step2), "M cell updates/s", bench::higher);
+  report.add("gravity/step/refined", bench::median(step_refined), "M cell updates/s", bench::higher);
+  return report.finish();
+}

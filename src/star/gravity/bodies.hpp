@@ -1,0 +1,423 @@
+// The passes of passes.hpp for one thread of a node: the code of devices, and the reference of the code for workers.
+//
+// Include it with PLX_HYDRO_ISA and PLX_HYDRO_ONE_LANE set. Thread safety, cost: passes.hpp.
+// Example: star/gravity/passes.cpp
+#pragma once
+
+#include "star/gravity/expansion.hpp"
+#include "star/gravity/pass.hpp"
+
+namespace plx::star::PLX_HYDRO_ISA {
+namespace {
+
+using namespace gravity_lanes;
+
+/// A cell of a node.
+struct node_cell {
+  std::int32_t node = -1;  // none: outside of the domain, or coarser blocks are there
+  std::int32_t cell = 0;
+};
+
+/// The cell at i, j, k of a node, where each may lie up to n cells outside.
+PLX_INLINE node_cell cell_around(const pass_view& v, std::int32_t node, int i, int j, int k) {
+  const int n = v.n;
+  const int x = i < 0 ? 0 : i < n ? 1 : 2, y = j < 0 ? 0 : j < n ? 1 : 2, z = k < 0 ? 0 : k < n ? 1 : 2;
+  const std::int32_t there = v.around(node, 9 * z + 3 * y + x);
+  return {there, ((k - (z - 1) * n) * n + (j - (y - 1) * n)) * n + (i - (x - 1) * n)};
+}
+
+/// Which child of its parent a node is. Requires: it has a parent.
+PLX_INLINE int child_number(const pass_view& v, std::int32_t node) {
+  const std::int32_t parent = v.parent(node);
+  int child = 0;
+  while (v.child(parent, child) != node) ++child;
+  return child;
+}
+
+/// Where a cell of a refined node finds its eight children: cells base + {0, 1} of each axis of a child node.
+struct children_of_cell {
+  std::int32_t node = -1;
+  int i = 0, j = 0, k = 0;
+};
+PLX_INLINE children_of_cell children_at(const pass_view& v, std::int32_t node, int i, int j, int k) {
+  const int half = v.n / 2, x = i >= half, y = j >= half, z = k >= half;
+  return {v.child(node, x + 2 * y + 4 * z), 2 * (i - x * half), 2 * (j - y * half), 2 * (k - z * half)};
+}
+
+/// A list of partners.
+struct partner_list {
+  const double* first;
+  int count;
+};
+PLX_INLINE partner_list list_of(const double* table, int at) {
+  return {table + static_cast<std::int64_t>(table[at]), static_cast<int>(table[at + 1])};
+}
+PLX_INLINE partner_list list_of(const double* table, partners kind, int j, int k, int order = 0) {
+  return list_of(table, list_at(kind, (j & 1) + 2 * (k & 1), order));
+}
+PLX_INLINE const double* powers_of(const double* table, int child, bool opposite) {
+  return table + static_cast<std::int64_t>(table[powers_at(child, opposite)]);
+}
+
+/// The partner of an entry, and mirror image c of it.
+PLX_INLINE node_cell partner_at(const pass_view& v, std::int32_t node, int i, int j, int k, const double* e,
+                                int c = 0) {
+  const int dx = static_cast<int>(e[0]), dy = static_cast<int>(e[1]), dz = static_cast<int>(e[2]);
+  return cell_around(v, node, (c & 1) != 0 ? i - dx : i + dx, (c & 2) != 0 ? j - dy : j + dy,
+                     (c & 4) != 0 ? k - dz : k + dz);
+}
+
+/// The moments of a cell: all of them, the mass alone, or none.
+struct cell_moments {
+  const double* values = nullptr;
+  bool mass_only = false;
+
+  PLX_INLINE double operator()(int k, int cells) const {
+    if (values == nullptr || (mass_only && k > 0)) return 0.0;
+    return values[static_cast<std::int64_t>(k) * cells];
+  }
+};
+/// `blocks`: those of cells of blocks too.
+PLX_INLINE cell_moments moments_at(const layout& l, const pass_view& v, const node_cell& at, bool blocks) {
+  if (at.node < 0) return {};
+  if (!v.is_block(at.node)) return {v.field(l.moments, at.node) + at.cell, false};
+  if (!blocks) return {};
+  return {v.field(l.masses, at.node) + at.cell, true};
+}
+
+// On the CPU one copy of the code serves expansions of all orders; on a device the sums stay in registers.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define PLX_GRAVITY_SUM PLX_INLINE
+#else
+#define PLX_GRAVITY_SUM __attribute__((noinline))
+#endif
+
+/// Adds results of degrees 0..last of far partners of order p. `blocks`: those in blocks too.
+template <int p, int last>
+PLX_GRAVITY_SUM void add_far_partners(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k,
+                                      bool blocks, vd* sum) {
+  constexpr int constants = constants_of_far(p);
+  const int cells = v.cells();
+  const double* table = v.table(l.table);
+  partner_list list = list_of(table, mirrored_at(partners::far, p));
+  const double* e = list.first;
+  for (int x = 0; x < list.count; ++x, e += mirrored_doubles(constants)) {
+    cell_moments images[8];
+    for (int c = 0; c < 8; ++c) images[c] = moments_at(l, v, partner_at(v, node, i, j, k, e, c), blocks);
+    add_mirrored<p, 0, last>([&](auto q) { return e[4 + q]; },
+                             [&](auto q, int image) { return images[image](q, cells); }, sum);
+  }
+  list = list_of(table, partners::far, j, k, p);
+  e = list.first;
+  for (int x = 0; x < list.count; ++x, e += entry_doubles(constants)) {
+    const double* of_parity = e + 4 + (i & 1);
+    const cell_moments moments = moments_at(l, v, partner_at(v, node, i, j, k, e), blocks);
+    if (moments.values == nullptr || of_parity[0] == 0.0) continue;
+    add_all<detail::far_list<p, 0, last>>([&](auto q) { return of_parity[2 * q]; },
+                                          [&](auto q) { return moments(q, cells); }, sum);
+  }
+}
+
+/// The same for all orders up to that of the expansions.
+template <int order, int last, bool capped>
+PLX_INLINE void add_all_far_partners(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k,
+                                     bool blocks, vd* sum) {
+  add_far_partners<3, capped ? last : 3>(l, v, node, i, j, k, blocks, sum);
+  if constexpr (order >= 4) add_far_partners<4, capped ? last : 4>(l, v, node, i, j, k, blocks, sum);
+  if constexpr (order >= 5) add_far_partners<5, capped ? last : 5>(l, v, node, i, j, k, blocks, sum);
+  if constexpr (order >= 6) add_far_partners<6, capped ? last : 6>(l, v, node, i, j, k, blocks, sum);
+}
+
+PLX_INLINE void masses_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  const double* density = v.block(v.now, node) + i_density * v.cells();
+  double* to = v.field(l.masses, node);
+  const double width = v.nodes.width[node], volume = width * width * width;
+  for (int c = thread; c < v.cells(); c += threads) to[c] = volume * density[c];
+}
+
+template <int order>
+PLX_INLINE void moments_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  constexpr int count = count_up_to(order);
+  const int n = v.n, cells = v.cells();
+  const double* table = v.table(l.table);
+  double* to = v.field(l.moments, node);
+  for (int c = thread; c < cells; c += threads) {
+    const children_of_cell below = children_at(v, node, c % n, c / n % n, c / (n * n));
+    double sum[count] = {};
+    for (int child = 0; below.node >= 0 && child < 8; ++child) {
+      const int from = ((below.k + (child >> 2)) * n + below.j + (child >> 1 & 1)) * n + below.i + (child & 1);
+      const double* powers = powers_of(table, child, true);
+      if (v.is_block(below.node)) {
+        const double mass = v.field(l.masses, below.node)[from];
+        for (int k = 0; k < count; ++k) sum[k] = sum[k] + powers[k] * mass;
+      } else {
+        const double* moments = v.field(l.moments, below.node) + from;
+        add_moments<order>(
+            powers, [&](int k) { return moments[k * cells]; }, sum);
+      }
+    }
+    for (int k = 0; k < count; ++k) to[k * cells + c] = sum[k];
+  }
+}
+
+template <int order>
+PLX_INLINE void interactions_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  constexpr int count = count_up_to(order);
+  const int n = v.n, cells = v.cells();
+  double* to = v.field(l.locals, node);
+  for (int c = thread; c < cells; c += threads) {
+    const int i = c % n, j = c / n % n, k = c / (n * n);
+    double sum[count] = {};
+    add_all_far_partners<order, order, false>(l, v, node, i, j, k, true, sum);
+    for (int a = 0; a < count; ++a) to[a * cells + c] = sum[a];
+  }
+}
+
+/// The cell of the parent that contains a cell of a child.
+PLX_INLINE int cell_of_parent(const pass_view& v, int child, int i, int j, int k) {
+  const int n = v.n, half = n / 2;
+  return ((k / 2 + (child >> 2) * half) * n + j / 2 + (child >> 1 & 1) * half) * n + i / 2 + (child & 1) * half;
+}
+PLX_INLINE int child_of_cell(int i, int j, int k) { return (i & 1) + 2 * (j & 1) + 4 * (k & 1); }
+
+template <int order>
+PLX_INLINE void translations_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  constexpr int count = count_up_to(order);
+  const std::int32_t parent = v.parent(node);
+  if (parent < 0) return;
+  const int n = v.n, cells = v.cells(), child = child_number(v, node);
+  const double* from = v.field(l.locals, parent);
+  double* to = v.field(l.locals, node);
+  for (int c = thread; c < cells; c += threads) {
+    const int i = c % n, j = c / n % n, k = c / (n * n), above = cell_of_parent(v, child, i, j, k);
+    double sum[count];
+    for (int a = 0; a < count; ++a) sum[a] = to[a * cells + c];
+    add_local<order>(
+        powers_of(v.table(l.table), child_of_cell(i, j, k), false), [&](int a) { return from[a * cells + above]; },
+        sum);
+    for (int a = 0; a < count; ++a) to[a * cells + c] = sum[a];
+  }
+}
+
+/// Potential and gradient at cells of a block, from the local expansions of the parent's cells, in cells of the block.
+template <int order>
+PLX_INLINE void evaluate_parent(const layout& l, const pass_view& v, std::int32_t parent, int child, int i, int j,
+                                int k, vd (&sum)[4]) {
+  const int cells = v.cells();
+  const double* from = v.field(l.locals, parent) + cell_of_parent(v, child, i, j, k);
+  evaluate<order>(
+      powers_of(v.table(l.table), child_of_cell(i, j, k), false), [&](int a) { return from[a * cells]; }, sum);
+}
+
+PLX_INLINE void add_mass(const double* constants, double mass, vd (&sum)[4]) {
+  for (int a = 0; a < 4; ++a) sum[a] = sum[a] + constants[2 * a] * mass;
+}
+
+/// The mass of a cell, 0 if it is not one of a block.
+PLX_INLINE double mass_at(const layout& l, const pass_view& v, const node_cell& at) {
+  return at.node >= 0 && v.is_block(at.node) ? v.field(l.masses, at.node)[at.cell] : 0.0;
+}
+
+PLX_INLINE void add_direct(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k, vd (&sum)[4]) {
+  const double* table = v.table(l.table);
+  partner_list list = list_of(table, mirrored_at(partners::direct));
+  const double* e = list.first;
+  for (int x = 0; x < list.count; ++x, e += mirrored_doubles(4))
+    add_mirrored_masses([&](int q) { return e[4 + q]; },
+                        [&](int c) { return mass_at(l, v, partner_at(v, node, i, j, k, e, c)); }, sum);
+  list = list_of(table, partners::direct, j, k);
+  e = list.first;
+  for (int x = 0; x < list.count; ++x, e += entry_doubles(4))
+    add_mass(e + 4 + (i & 1), mass_at(l, v, partner_at(v, node, i, j, k, e)), sum);
+}
+
+/// A block's cells beside refined nodes, whose cells are partners by moments or by their children.
+template <int order>
+PLX_INLINE void add_refined(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k, vd (&sum)[4]) {
+  add_all_far_partners<order, 1, true>(l, v, node, i, j, k, false, sum);
+  const int n = v.n;
+  const partner_list list = list_of(v.table(l.table), partners::finer, j, k);
+  const double* e = list.first;
+  for (int x = 0; x < list.count; ++x, e += entry_doubles(32)) {
+    const node_cell there = partner_at(v, node, i, j, k, e);
+    if (there.node < 0 || v.is_block(there.node)) continue;
+    const children_of_cell below = children_at(v, there.node, there.cell % n, there.cell / n % n, there.cell / (n * n));
+    const double* masses = v.field(l.masses, below.node);
+    for (int child = 0; child < 8; ++child)
+      add_mass(e + 4 + 8 * child + (i & 1),
+               masses[((below.k + (child >> 2)) * n + below.j + (child >> 1 & 1)) * n + below.i + (child & 1)], sum);
+  }
+}
+
+/// A block's cells beside coarser blocks, which are beside the parent.
+PLX_INLINE void add_coarser(const layout& l, const pass_view& v, std::int32_t parent, int child, int i, int j, int k,
+                            vd (&sum)[4]) {
+  const int n = v.n, half = n / 2;
+  const partner_list list = list_of(v.table(l.table), partners::coarser, j, k);
+  const double* e = list.first;
+  for (int x = 0; x < list.count; ++x, e += entry_doubles(4)) {
+    const node_cell there = cell_around(v, parent, i / 2 + (child & 1) * half + static_cast<int>(e[0]) / 2,
+                                        j / 2 + (child >> 1 & 1) * half + static_cast<int>(e[1]) / 2,
+                                        k / 2 + (child >> 2) * half + static_cast<int>(e[2]) / 2);
+    add_mass(e + 4 + (i & 1), mass_at(l, v, there), sum);
+  }
+}
+
+/// Is a refined node around this block, or a coarser block?
+struct surroundings {
+  bool refined = false, coarser = false;
+};
+PLX_INLINE surroundings around_block(const pass_view& v, std::int32_t node, std::int32_t parent) {
+  surroundings s;
+  for (int d = 0; d < 27; ++d) {
+    const std::int32_t same = v.around(node, d), above = v.around(parent, d);
+    s.refined = s.refined || (same >= 0 && !v.is_block(same));
+    s.coarser = s.coarser || (above >= 0 && v.is_block(above));
+  }
+  return s;
+}
+
+template <int order>
+PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  const int n = v.n, cells = v.cells();
+  const std::int32_t parent = v.parent(node);
+  const int child = child_number(v, node);
+  const surroundings beside = around_block(v, node, parent);
+  const double width = v.nodes.width[node], potential = l.constant / width, force = potential / width;
+  double* to = v.field(l.results, node);
+  for (int c = thread; c < cells; c += threads) {
+    const int i = c % n, j = c / n % n, k = c / (n * n);
+    double sum[4];
+    evaluate_parent<order>(l, v, parent, child, i, j, k, sum);
+    add_direct(l, v, node, i, j, k, sum);
+    if (beside.refined) add_refined<order>(l, v, node, i, j, k, sum);
+    if (beside.coarser) add_coarser(l, v, parent, child, i, j, k, sum);
+    to[c] = potential * sum[0];
+    for (int a = 1; a < 4; ++a) to[a * cells + c] = 0.0 - force * sum[a];
+  }
+}
+
+PLX_INLINE void energy_body(const layout& l, const pass_view& v, std::int32_t node) {
+  const double* masses = v.field(l.masses, node);
+  const double* potential = v.field(l.results, node);
+  double sum = 0.0;
+  for (int c = 0; c < v.cells(); ++c) sum = sum + masses[c] * potential[c];
+  v.field(l.energy, node)[0] = 0.5 * sum;
+}
+
+/// One of the sums of a node.
+PLX_INLINE void node_sums_body(const layout& l, const pass_view& v, std::int32_t node, int which) {
+  double sum = 0.0;
+  if (v.is_block(node)) {
+    const int n = v.n, cells = v.cells();
+    const double* masses = v.field(l.masses, node);
+    const double* g = v.field(l.results, node) + cells;
+    constexpr int first[6] = {0, 0, 0, 1, 1, 2}, second[6] = {0, 1, 2, 1, 2, 2};
+    for (int c = 0; c < cells; ++c) {
+      const double x[3] = {v.centre(node, 0, c % n), v.centre(node, 1, c / n % n), v.centre(node, 2, c / (n * n))};
+      const double m = masses[c];
+      double term = m;
+      if (which >= 13) {
+        const int a = (which - 12) % 3, b = (which - 11) % 3;
+        term = m * (x[a] * g[b * cells + c] - x[b] * g[a * cells + c]);
+      } else if (which >= 10) {
+        term = m * g[(which - 10) * cells + c];
+      } else if (which >= 4) {
+        term = m * (x[first[which - 4]] * x[second[which - 4]]);
+      } else if (which >= 1) {
+        term = m * x[which - 1];
+      }
+      sum = sum + term;
+    }
+  } else {
+    for (int child = 0; child < 8; ++child)
+      if (const std::int32_t below = v.child(node, child); below >= 0) sum = sum + v.field(l.sums, below)[which];
+  }
+  v.field(l.sums, node)[which] = sum;
+}
+
+/// The uniform acceleration and the rotation that cancel total force and torque: u = -F/M, w = -I^-1 T about the centre
+/// of mass. No rotation if the inertia tensor is singular.
+PLX_INLINE void correction_of(const double* s, double* to) {
+  for (int i = 0; i < correction_count; ++i) to[i] = 0.0;
+  const double m = s[0];
+  if (!(m > 0.0)) return;
+  double* c = to + 6;
+  for (int a = 0; a < 3; ++a) {
+    to[a] = 0.0 - s[10 + a] / m;
+    c[a] = s[1 + a] / m;
+  }
+  double t[3];
+  for (int a = 0; a < 3; ++a) {
+    const int b = (a + 1) % 3, d = (a + 2) % 3;
+    t[a] = s[13 + a] - (c[b] * s[10 + d] - c[d] * s[10 + b]);
+  }
+  // Second moments about the centre of mass, then the inertia tensor.
+  const double xx = s[4] - m * (c[0] * c[0]), xy = s[5] - m * (c[0] * c[1]), xz = s[6] - m * (c[0] * c[2]);
+  const double yy = s[7] - m * (c[1] * c[1]), yz = s[8] - m * (c[1] * c[2]), zz = s[9] - m * (c[2] * c[2]);
+  const double a = yy + zz, b = xx + zz, d = xx + yy, p = 0.0 - xy, q = 0.0 - xz, r = 0.0 - yz;
+  // Adjugate of {{a, p, q}, {p, b, r}, {q, r, d}}.
+  const double aa = b * d - r * r, ap = q * r - p * d, aq = p * r - q * b, ab = a * d - q * q, ar = p * q - a * r,
+               ad = a * b - p * p;
+  const double determinant = a * aa + (p * ap + q * aq), size = a + (b + d);
+  if (!(determinant > 1e-12 * (size * (size * size)))) return;
+  to[3] = 0.0 - (aa * t[0] + (ap * t[1] + aq * t[2])) / determinant;
+  to[4] = 0.0 - (ap * t[0] + (ab * t[1] + ar * t[2])) / determinant;
+  to[5] = 0.0 - (aq * t[0] + (ar * t[1] + ad * t[2])) / determinant;
+}
+
+PLX_INLINE void corrections_body(const layout& l, const pass_view& v, std::int32_t node) {
+  const std::int32_t parent = v.parent(node);
+  double* to = v.field(l.correction, node);
+  if (parent < 0) return correction_of(v.field(l.sums, node), to);
+  const double* from = v.field(l.correction, parent);
+  for (int i = 0; i < correction_count; ++i) to[i] = from[i];
+}
+
+PLX_INLINE void source_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  const int n = v.n, cells = v.cells();
+  const double* u = v.block(v.now, node);
+  double* next = v.block(v.next, node);
+  const double* g = v.field(l.results, node) + cells;
+  const double* fix = v.field(l.correction, node);
+  const double dt = v.stage_dt();
+  for (int c = thread; c < cells; c += threads) {
+    double x[3];
+    for (int a = 0; a < 3; ++a)
+      x[a] = v.centre(node, a, a == 0 ? c % n : a == 1 ? c / n % n : c / (n * n)) - fix[6 + a];
+    double work = 0.0;
+    for (int a = 0; a < 3; ++a) {
+      const int b = (a + 1) % 3, d = (a + 2) % 3;
+      const double whole = g[a * cells + c] + (fix[a] + (fix[3 + b] * x[d] - fix[3 + d] * x[b]));
+      next[(i_momentum + a) * cells + c] = next[(i_momentum + a) * cells + c] + dt * (u[c] * whole);
+      work = work + u[(i_momentum + a) * cells + c] * whole;
+    }
+    next[i_energy * cells + c] = next[i_energy * cells + c] + dt * work;
+  }
+}
+
+/// The work of one thread of a node.
+template <pass_kind kind, int order>
+PLX_INLINE void run_pass(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  if constexpr (kind == pass_kind::masses)
+    masses_body(l, v, node, thread, threads);
+  else if constexpr (kind == pass_kind::moments)
+    moments_body<order>(l, v, node, thread, threads);
+  else if constexpr (kind == pass_kind::interactions)
+    interactions_body<order>(l, v, node, thread, threads);
+  else if constexpr (kind == pass_kind::translations)
+    translations_body<order>(l, v, node, thread, threads);
+  else if constexpr (kind == pass_kind::accelerations)
+    accelerations_body<order>(l, v, node, thread, threads);
+  else if constexpr (kind == pass_kind::energy)
+    energy_body(l, v, node);
+  else if constexpr (kind == pass_kind::node_sums)
+    node_sums_body(l, v, node, thread);
+  else if constexpr (kind == pass_kind::corrections)
+    corrections_body(l, v, node);
+  else
+    source_body(l, v, node, thread, threads);
+}
+
+}  // namespace
+}  // namespace plx::star::PLX_HYDRO_ISA

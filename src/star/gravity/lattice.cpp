@@ -1,0 +1,210 @@
+#include "star/gravity/lattice.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace plx::star::gravity {
+
+namespace {
+
+using offset = std::array<int, 3>;
+
+constexpr int square(const offset& o) { return o[0] * o[0] + o[1] * o[1] + o[2] * o[2]; }
+
+// Appends -1/r and X/r^3.
+void append_point(std::vector<double>& to, const double (&x)[3]) {
+  const double r2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2], inverse = 1.0 / std::sqrt(r2);
+  to.push_back(-inverse);
+  for (const double a : x) to.push_back(a * (inverse / r2));
+}
+
+// The offset of the parent of the cell at o from the parent of the cell itself.
+offset parent_offset(const offset& o, const int (&parity)[3]) {
+  offset p;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const int i = parity[a] + o[a];
+    p[a] = (i - (i & 1)) / 2;
+  }
+  return p;
+}
+
+// The constants of the partner at an offset for a cell with these parities, or none.
+std::vector<double> constants_of(partners kind, int order, const offset& o, const int (&parity)[3],
+                                 const lattice_table& t) {
+  std::vector<double> out;
+  if (o == offset{}) return out;
+  const double x[3] = {static_cast<double>(-o[0]), static_cast<double>(-o[1]), static_cast<double>(-o[2])};
+  const bool open = square(parent_offset(o, parity)) < t.opening, separated = square(o) >= t.opening;
+  switch (kind) {
+    case partners::direct:
+      if (open) append_point(out, x);
+      break;
+    case partners::finer:
+      for (int child = 0; !separated && child < 8; ++child) {
+        const double to[3] = {x[0] - ((child & 1) != 0 ? 0.25 : -0.25), x[1] - ((child & 2) != 0 ? 0.25 : -0.25),
+                              x[2] - ((child & 4) != 0 ? 0.25 : -0.25)};
+        append_point(out, to);
+      }
+      break;
+    case partners::coarser: {
+      const offset p{o[0] / 2, o[1] / 2, o[2] / 2};
+      if (o[0] % 2 != 0 || o[1] % 2 != 0 || o[2] % 2 != 0 || square(p) >= t.opening) break;
+      const double to[3] = {x[0] - 0.5 + parity[0], x[1] - 0.5 + parity[1], x[2] - 0.5 + parity[2]};
+      append_point(out, to);
+      break;
+    }
+    case partners::far:
+      if (open && separated && order_at(t, square(o)) == order)
+        for (const double d : derivatives_of_inverse(x, order)) out.push_back(-d);
+      break;
+  }
+  return out;
+}
+
+// Is the cell at each mirror image of an offset such a partner of every cell?
+bool is_mirrored(partners kind, int order, const offset& o, const lattice_table& t) {
+  if (kind != partners::direct && kind != partners::far) return false;
+  for (int image = 0; image < 8; ++image) {
+    offset at = o;
+    for (int a = 0; a < 3; ++a)
+      if (((image >> a) & 1) != 0) at[static_cast<std::size_t>(a)] *= -1;
+    for (int parity = 0; parity < 8; ++parity)
+      if (constants_of(kind, order, at, {parity & 1, parity >> 1 & 1, parity >> 2}, t).empty()) return false;
+  }
+  return true;
+}
+
+// Appends a list: entries in ascending order of dz, dy, dx.
+void append_list(lattice_table& t, partners kind, int row, int order) {
+  const int far = kind == partners::finer ? t.near : t.reach;
+  const auto at = static_cast<std::size_t>(list_at(kind, row, order));
+  t.values[at] = static_cast<double>(t.values.size());
+  offset o;
+  for (o[2] = -far; o[2] <= far; ++o[2])
+    for (o[1] = -far; o[1] <= far; ++o[1])
+      for (o[0] = -far; o[0] <= far; ++o[0]) {
+        std::vector<double> c[2];
+        for (int odd = 0; odd < 2; ++odd) c[odd] = constants_of(kind, order, o, {odd, row & 1, row >> 1}, t);
+        if ((c[0].empty() && c[1].empty()) || is_mirrored(kind, order, o, t)) continue;
+        for (int odd = 0; odd < 2; ++odd) c[odd].resize(std::max(c[0].size(), c[1].size()), 0.0);
+        for (const int d : o) t.values.push_back(d);
+        t.values.push_back(0.0);
+        for (std::size_t i = 0; i < c[0].size(); ++i)
+          for (const auto& parity : c) t.values.push_back(parity[i]);
+        t.values[at + 1] += 1.0;
+      }
+}
+
+void append_mirrored(lattice_table& t, partners kind, int order) {
+  const auto at = static_cast<std::size_t>(mirrored_at(kind, order));
+  t.values[at] = static_cast<double>(t.values.size());
+  offset o;
+  for (o[2] = 0; o[2] <= t.reach; ++o[2])
+    for (o[1] = 0; o[1] <= t.reach; ++o[1])
+      for (o[0] = 0; o[0] <= t.reach; ++o[0]) {
+        if (!is_mirrored(kind, order, o, t)) continue;
+        double share = 1.0;
+        for (const int d : o) {
+          t.values.push_back(d);
+          if (d == 0) share *= 0.5;
+        }
+        t.values.push_back(0.0);
+        for (const double c : constants_of(kind, order, o, {0, 0, 0}, t)) t.values.push_back(share * c);
+        t.values[at + 1] += 1.0;
+      }
+}
+
+}  // namespace
+
+// R[m][i]: the recurrence starts from R[m][0] = (-1)^m (2m-1)!! / r^(2m+1); R[0] are the derivatives.
+std::vector<double> derivatives_of_inverse(const double (&x)[3], int degree) {
+  static constexpr auto all = indices_up_to<largest_order, 2>();
+  const auto count = static_cast<std::size_t>(constants_of_far(degree));
+  const double r2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
+  std::vector<std::vector<double>> r(static_cast<std::size_t>(degree) + 1, std::vector<double>(count));
+  double g = 1.0 / std::sqrt(r2);
+  for (int m = 0; m <= degree; ++m) {
+    r[static_cast<std::size_t>(m)][0] = g;
+    g *= -(2.0 * m + 1.0) / r2;
+  }
+  for (int d = 1; d <= degree; ++d)
+    for (const multi_index& to : all) {
+      if (to.degree() != d) continue;
+      const int i[3] = {to.x, to.y, to.z};
+      const int axis = to.x > 0 ? 0 : to.y > 0 ? 1 : 2;
+      const multi_index one{to.x - (axis == 0), to.y - (axis == 1), to.z - (axis == 2)};
+      const multi_index two{one.x - (axis == 0), one.y - (axis == 1), one.z - (axis == 2)};
+      const auto at = [&](const multi_index& j) { return static_cast<std::size_t>(number_among(j, degree)); };
+      for (int m = 0; m <= degree - d; ++m) {
+        const auto& next = r[static_cast<std::size_t>(m) + 1];
+        double v = x[axis] * next[at(one)];
+        if (i[axis] > 1) v += (i[axis] - 1) * next[at(two)];
+        r[static_cast<std::size_t>(m)][at(to)] = v;
+      }
+    }
+  return r[0];
+}
+
+std::vector<double> child_powers(int order, int child, bool opposite) {
+  std::vector<double> made(static_cast<std::size_t>(count_up_to(order)));
+  double s[3] = {};
+  for (int a = 0; a < 3; ++a) s[a] = (((child >> a) & 1) != 0) != opposite ? 0.25 : -0.25;
+  for (int x = 0; x <= order; ++x)
+    for (int y = 0; x + y <= order; ++y)
+      for (int z = 0; x + y + z <= order; ++z) {
+        double v = 1.0;
+        for (int i = 1; i <= x; ++i) v *= s[0] / i;
+        for (int i = 1; i <= y; ++i) v *= s[1] / i;
+        for (int i = 1; i <= z; ++i) v *= s[2] / i;
+        // Pairs of derivatives along z become (-1) (D^xx + D^yy) each.
+        const int pairs = z / 2;
+        double weight = pairs % 2 == 0 ? v : -v;
+        for (int i = 0; i <= pairs; ++i) {
+          made[static_cast<std::size_t>(number_of({x + 2 * i, y + 2 * (pairs - i), z % 2}))] += weight;
+          weight = weight * (pairs - i) / (i + 1);
+        }
+      }
+  return made;
+}
+
+int order_at(const lattice_table& t, int distance_squared) {
+  const double ratio = std::log(static_cast<double>(t.opening)) / std::log(static_cast<double>(distance_squared));
+  const int p = static_cast<int>(std::ceil(t.order * ratio - 1e-9));
+  return p < least_order ? least_order : p;
+}
+
+result<lattice_table> make_lattice(double theta, int order, int block_size) {
+  if (!(theta >= 0.25 && theta <= 0.5))
+    return error{fmt::format(
+        "gravity.theta is {}: expected a number from 0.25 to 0.5; smaller is more exact and slower", theta)};
+  if (order < least_order || order > largest_order)
+    return error{fmt::format("gravity.order is {}: expected {} to {}; higher is more exact and slower", order,
+                             least_order, largest_order)};
+  lattice_table t;
+  t.order = order;
+  t.opening = static_cast<int>(std::ceil(1.0 / (theta * theta) - 1e-9));
+  for (t.near = 0; (t.near + 1) * (t.near + 1) < t.opening;) ++t.near;
+  t.reach = 2 * t.near + 1;
+  if (t.reach > block_size)
+    return error{fmt::format("gravity.theta is {}: with mesh.block_size = {} expected a larger one, or larger blocks",
+                             theta, block_size)};
+  t.values.assign(2 * list_count + 16, 0.0);
+  for (int row = 0; row < 4; ++row) {
+    for (const partners kind : {partners::direct, partners::finer, partners::coarser}) append_list(t, kind, row, 0);
+    for (int p = least_order; p <= order; ++p) append_list(t, partners::far, row, p);
+  }
+  append_mirrored(t, partners::direct, 0);
+  for (int p = least_order; p <= order; ++p) append_mirrored(t, partners::far, p);
+  for (const bool opposite : {false, true})
+    for (int child = 0; child < 8; ++child) {
+      t.values[static_cast<std::size_t>(powers_at(child, opposite))] = static_cast<double>(t.values.size());
+      const std::vector<double> powers = child_powers(order, child, opposite);
+      t.values.insert(t.values.end(), powers.begin(), powers.end());
+    }
+  return t;
+}
+
+}  // namespace plx::star::gravity

@@ -1,0 +1,85 @@
+// The geometry of the fast multipole method on the octree: which cells interact at which level, and the derivatives of
+// 1/r at the vectors between them. Cells of one level form a lattice, so these are tables of constants.
+//
+// Two cells of a level are separated if the distance of their centres, in cells, is at least 1 / theta. They interact
+// by their expansions at the first level at which they are separated. Cells of blocks that are not separated at their
+// own level interact directly.
+//
+// A pair at the distance d needs fewer terms than the closest one, at d0, for the same error: its order is the lowest p
+// with (1/d)^p <= (1/d0)^order.
+//
+// Thread safety: values. Cost: construction takes some ms.
+// Example: star/gravity/test/lattice_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "star/gravity/multi_index.hpp"
+
+namespace plx::star::gravity {
+
+/// The order p of expansions: potentials are exact to the power p of the distance from the centre, forces to p - 1.
+inline constexpr int least_order = 3, largest_order = 6;
+
+/// The kinds of partners of a cell. Each has a list per row and, for `far`, per order.
+enum class partners : int {
+  finer,    ///< a cell of the same level that is not separated: eight point masses
+  coarser,  ///< a cell one level coarser that is not separated from the parent: a point mass
+  direct,   ///< a cell of the same level, whose parent is not separated: a point mass
+  far       ///< a cell of the same level, separated, whose parent is not: a multipole expansion
+};
+inline constexpr int list_count = 5 * (3 + largest_order + 1);
+
+/// The partners of the cells of a row along x. They depend on whether the cell's index is even or odd along each axis:
+/// rows have four lists, and an entry has constants for even and for odd x, zero for cells that lack the partner.
+/// Most direct and far partners are partners of every cell, with all their mirror images (+-dx, +-dy, +-dz). These are
+/// in one more list of each kind and order, `mirrored`, once: derivatives at mirrored vectors differ in signs only, so
+/// sums and differences of the eight are multiplied once.
+/// Memory: an array of doubles, for devices too:
+///   lists: position of the first entry, number of entries; see list_at() and mirrored_at()
+///   entries: dx, dy, dz of the partner in cells, 0; then pairs {even, odd} of constants
+///   mirrored entries: dx, dy, dz >= 0, 0; then constants, divided by the number of images that coincide
+/// Constants, where X is the vector from the partner to the cell in cells, r = |X|:
+///   direct, coarser: -1/r, then X/r^3
+///   finer: the same for each of the eight children of the partner
+///   far: D^a(-1/r), by number_among(a, order)
+/// After the entries: child_powers (expansion.hpp), see powers_at().
+/// dx, dy, dz of a coarser partner: of its child with the same parity as the cell.
+struct lattice_table {
+  int order = 5;
+  int opening = 9;  ///< 1 / theta^2
+  int reach = 5;    ///< the most that dx, dy, dz amount to: direct, coarser, far
+  int near = 2;     ///< the same for finer
+  std::vector<double> values;
+};
+
+/// s^k / k! folded to independent multi-indices (expansion.hpp), where s leads from a cell's centre to that of child c,
+/// in cells: +1/4 along axis a if bit a of c is set, else -1/4. `opposite`: of -s. By number of the multi-index.
+std::vector<double> child_powers(int order, int child, bool opposite);
+
+constexpr int constants_of_far(int order) { return count_up_to(order) + dependent_up_to(order); }
+constexpr int entry_doubles(int constants) { return 4 + 2 * constants; }
+
+/// Position of a list in lattice_table::values. `row`: (y odd) + 2 (z odd). `order`: of far partners.
+constexpr int list_at(partners kind, int row, int order = 0) {
+  return 2 * (5 * (static_cast<int>(kind) + order) + row);
+}
+/// The same for mirrored partners, direct or far.
+constexpr int mirrored_at(partners kind, int order = 0) { return list_at(kind, 4, order); }
+constexpr int mirrored_doubles(int constants) { return 4 + constants; }
+
+/// Errors: theta or order out of range, or a reach larger than a block.
+result<lattice_table> make_lattice(double theta, int order, int block_size);
+
+/// Position of the position of a child's powers in lattice_table::values.
+constexpr int powers_at(int child, bool opposite) { return 2 * list_count + 8 * (opposite ? 1 : 0) + child; }
+
+/// The lattice's order for far partners at this square of their distance.
+int order_at(const lattice_table& t, int distance_squared);
+
+/// Derivatives of 1/r at X with z <= 2, by number_among(a, degree). Requires: X is not zero.
+/// Source: recurrence of McMurchie & Davidson (1978), J. Comp. Phys. 26, 218.
+std::vector<double> derivatives_of_inverse(const double (&x)[3], int degree);
+
+}  // namespace plx::star::gravity

@@ -1,0 +1,187 @@
+// The passes of gravity for workers and for the CPU as a device.
+#define PLX_HYDRO_ISA isa_one_lane
+#define PLX_HYDRO_ONE_LANE
+#include "star/gravity/passes.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "star/device/portable_operation.hpp"
+#include "star/gravity/bodies.hpp"
+#include "star/gravity/kernel/kernels.hpp"
+#include "star/gravity/pass.hpp"
+
+namespace plx::star::gravity {
+
+namespace {
+
+namespace one = isa_one_lane;
+
+const kernel_table& kernels() { return kernels_of(active_isa()); }
+
+// Memory of this thread for tiles; a pass does not suspend.
+double* scratch(std::size_t doubles) {
+  thread_local std::vector<double> memory;
+  if (memory.size() < doubles) memory.resize(doubles);
+  return memory.data();
+}
+
+std::ptrdiff_t* offsets() {
+  thread_local std::ptrdiff_t memory[most_offsets];
+  return memory;
+}
+
+// A tile of values [value][n^3] of the nodes around `node`: source(node) gives them, and how many there are of `count`.
+struct source_values {
+  const double* values = nullptr;
+  int count = 0;
+};
+
+template <class Source>
+tile_view fill_tile(const pass_view& v, std::int32_t node, int count, int reach, Source&& source) {
+  const int n = v.n, width = n + 2 * reach, stride = tile_view::stride_of(n, reach);
+  const std::ptrdiff_t row = std::ptrdiff_t{count} * stride;
+  double* tile = scratch(static_cast<std::size_t>(row) * static_cast<std::size_t>(width * width) + 8);
+  const int begin[3] = {-reach, 0, n}, end[3] = {0, n, n + reach};
+  for (int z = 0; z < 3; ++z)
+    for (int y = 0; y < 3; ++y)
+      for (int x = 0; x < 3; ++x) {
+        const std::int32_t there = v.around(node, 9 * z + 3 * y + x);
+        const source_values from = there < 0 ? source_values{} : source(there);
+        const int cells = end[x] - begin[x];
+        for (int k = begin[z]; k < end[z]; ++k)
+          for (int j = begin[y]; j < end[y]; ++j) {
+            double* to = tile + (std::ptrdiff_t{k + reach} * width + j + reach) * row + begin[x] + reach;
+            const std::ptrdiff_t at = ((k - (z - 1) * n) * n + j - (y - 1) * n) * n + begin[x] - (x - 1) * n;
+            for (int q = 0; q < count; ++q)
+              if (q < from.count)
+                std::copy_n(from.values + std::ptrdiff_t{q} * v.cells() + at, cells, to + std::ptrdiff_t{q} * stride);
+              else
+                std::fill_n(to + std::ptrdiff_t{q} * stride, cells, 0.0);
+          }
+      }
+  return {tile, count, reach, stride};
+}
+
+// A tile whose values are given per cell: value(i, j, k, to) sets those that are not zero.
+template <class Value>
+tile_view fill_cells(const pass_view& v, int count, int reach, Value&& value) {
+  const int n = v.n, width = n + 2 * reach, stride = tile_view::stride_of(n, reach);
+  const std::size_t doubles = static_cast<std::size_t>(count) * static_cast<std::size_t>(stride * width * width);
+  double* tile = scratch(doubles + 8);
+  std::fill_n(tile, doubles, 0.0);
+  for (int k = -reach; k < n + reach; ++k)
+    for (int j = -reach; j < n + reach; ++j)
+      for (int i = -reach; i < n + reach; ++i)
+        value(i, j, k, tile + (std::ptrdiff_t{k + reach} * width + j + reach) * count * stride + i + reach, stride);
+  return {tile, count, reach, stride};
+}
+
+template <int order>
+void interactions_on_worker(const layout& l, const pass_view& v, std::int32_t node) {
+  constexpr int count = count_up_to(order);
+  double* to = v.field(l.locals, node);
+  std::fill_n(to, std::ptrdiff_t{count} * v.cells(), 0.0);
+  const tile_view tile = fill_tile(v, node, count, l.reach, [&](std::int32_t there) {
+    return v.is_block(there) ? source_values{v.field(l.masses, there), 1}
+                             : source_values{v.field(l.moments, there), count};
+  });
+  for (int p = least_order; p <= order; ++p) kernels().far({v.table(l.table), tile, v.n, to, offsets()}, p);
+}
+
+template <int order>
+void accelerations_on_worker(const layout& l, const pass_view& v, std::int32_t node) {
+  constexpr int count = count_up_to(order);
+  const int n = v.n, cells = v.cells();
+  const std::int32_t parent = v.parent(node);
+  const int child = one::child_number(v, node);
+  const one::surroundings beside = one::around_block(v, node, parent);
+  const double* table = v.table(l.table);
+  double* to = v.field(l.results, node);
+  for (int c = 0; c < cells; ++c) {
+    double sum[4];
+    one::evaluate_parent<order>(l, v, parent, child, c % n, c / n % n, c / (n * n), sum);
+    for (int a = 0; a < 4; ++a) to[a * cells + c] = sum[a];
+  }
+  const tile_view masses = fill_tile(v, node, 1, l.reach, [&](std::int32_t there) {
+    return v.is_block(there) ? source_values{v.field(l.masses, there), 1} : source_values{};
+  });
+  kernels().points({table, masses, n, to, offsets()}, partners::direct);
+  if (beside.refined) {
+    const tile_view moments = fill_tile(v, node, count, l.reach, [&](std::int32_t there) {
+      return v.is_block(there) ? source_values{} : source_values{v.field(l.moments, there), count};
+    });
+    for (int p = least_order; p <= order; ++p) kernels().far_points({table, moments, n, to, offsets()}, p);
+    const tile_view finer = fill_cells(v, 8, l.near, [&](int i, int j, int k, double* at, int stride) {
+      const one::node_cell there = one::cell_around(v, node, i, j, k);
+      if (there.node < 0 || v.is_block(there.node)) return;
+      const one::children_of_cell below =
+          one::children_at(v, there.node, there.cell % n, there.cell / n % n, there.cell / (n * n));
+      const double* from = v.field(l.masses, below.node);
+      for (int c = 0; c < 8; ++c)
+        at[c * stride] = from[((below.k + (c >> 2)) * n + below.j + (c >> 1 & 1)) * n + below.i + (c & 1)];
+    });
+    kernels().finer({table, finer, n, to, offsets()});
+  }
+  if (beside.coarser) {
+    const int half = n / 2;
+    const tile_view coarser = fill_cells(v, 1, l.reach, [&](int i, int j, int k, double* at, int) {
+      const auto halved = [](int x) { return (x - (x & 1)) / 2; };
+      const one::node_cell there =
+          one::cell_around(v, parent, halved(i) + (child & 1) * half, halved(j) + (child >> 1 & 1) * half,
+                           halved(k) + (child >> 2) * half);
+      if (there.node >= 0 && v.is_block(there.node)) *at = v.field(l.masses, there.node)[there.cell];
+    });
+    kernels().points({table, coarser, n, to, offsets()}, partners::coarser);
+  }
+  const double width = v.nodes.width[node], potential = l.constant / width, force = potential / width;
+  for (int c = 0; c < cells; ++c) {
+    to[c] = potential * to[c];
+    for (int a = 1; a < 4; ++a) to[a * cells + c] = 0.0 - force * to[a * cells + c];
+  }
+}
+
+template <pass_kind kind>
+code with_order(const layout& l) {
+  switch (l.order) {
+    case 3:
+      return device::portable(pass<kind, 3>{l});
+    case 4:
+      return device::portable(pass<kind, 4>{l});
+    case 5:
+      return device::portable(pass<kind, 5>{l});
+    default:
+      return device::portable(pass<kind, 6>{l});
+  }
+}
+
+}  // namespace
+
+template <pass_kind kind, int order>
+void pass<kind, order>::operator()(const pass_view& v, std::int32_t node, int thread) const {
+  one::run_pass<kind, order>(l, v, node, thread, threads);
+}
+
+template <pass_kind kind, int order>
+void pass<kind, order>::on_worker(const pass_view& v, std::int32_t node) const {
+  if constexpr (kind == pass_kind::interactions)
+    interactions_on_worker<order>(l, v, node);
+  else if constexpr (kind == pass_kind::accelerations)
+    accelerations_on_worker<order>(l, v, node);
+  else if constexpr (kind == pass_kind::node_sums)
+    for (int sum = 0; sum < threads; ++sum) one::run_pass<kind, order>(l, v, node, sum, threads);
+  else
+    one::run_pass<kind, order>(l, v, node, 0, 1);
+}
+
+code masses_pass(const layout& l) { return device::portable(pass<pass_kind::masses, 0>{l}); }
+code moments_pass(const layout& l) { return with_order<pass_kind::moments>(l); }
+code interactions_pass(const layout& l) { return with_order<pass_kind::interactions>(l); }
+code translations_pass(const layout& l) { return with_order<pass_kind::translations>(l); }
+code accelerations_pass(const layout& l) { return with_order<pass_kind::accelerations>(l); }
+code energy_pass(const layout& l) { return device::portable(pass<pass_kind::energy, 0>{l}); }
+code node_sums_pass(const layout& l) { return device::portable(pass<pass_kind::node_sums, 0>{l}); }
+code corrections_pass(const layout& l) { return device::portable(pass<pass_kind::corrections, 0>{l}); }
+code source_pass(const layout& l) { return device::portable(pass<pass_kind::source, 0>{l}); }
+
+}  // namespace plx::star::gravity

@@ -1,0 +1,65 @@
+// The passes of gravity on devices. Compiled without contraction to fused multiply-adds, like those for workers.
+#ifndef PLX_HYDRO_ISA
+#define PLX_HYDRO_ISA isa_device
+#endif
+#define PLX_HYDRO_ONE_LANE
+#include "gpu/cuda/kernel.hpp"
+#include "star/device/portable_operation.hpp"
+#include "star/gravity/bodies.hpp"
+#include "star/gravity/pass.hpp"
+
+namespace plx::star::gravity {
+
+namespace {
+
+template <pass_kind kind, int order>
+__global__ void __launch_bounds__(threads_of(kind))
+    pass_kernel(const __grid_constant__ device::portable_item<pass<kind, order>> a) {
+  if (a.control->stopped == 0)
+    PLX_HYDRO_ISA::run_pass<kind, order>(a.f.l, a.view, a.nodes[blockIdx.x], static_cast<int>(threadIdx.x),
+                                         threads_of(kind));
+}
+
+template <pass_kind kind, int order>
+void launch_all(const gpu::launch& where, const void* items, unsigned n) {
+  const auto* all = static_cast<const device::portable_item<pass<kind, order>>*>(items);
+  for (unsigned i = 0; i < n; ++i)
+    if (all[i].count > 0)
+      pass_kernel<kind, order>
+          <<<static_cast<unsigned>(all[i].count), threads_of(kind), 0, gpu::stream_of(where)>>>(all[i]);
+}
+
+}  // namespace
+
+template <pass_kind kind, int order>
+#if defined(__HIPCC__)
+void pass<kind, order>::launch_hip(const gpu::launch& where, const void* items, unsigned n) {
+#else
+void pass<kind, order>::launch_cuda(const gpu::launch& where, const void* items, unsigned n) {
+#endif
+  launch_all<kind, order>(where, items, n);
+}
+
+#if defined(__HIPCC__)
+#define PLX_GRAVITY_PASS(kind, order) \
+  template void pass<pass_kind::kind, order>::launch_hip(const gpu::launch&, const void*, unsigned);
+#else
+#define PLX_GRAVITY_PASS(kind, order) \
+  template void pass<pass_kind::kind, order>::launch_cuda(const gpu::launch&, const void*, unsigned);
+#endif
+#define PLX_GRAVITY_ORDERS(kind) \
+  PLX_GRAVITY_PASS(kind, 3)      \
+  PLX_GRAVITY_PASS(kind, 4)      \
+  PLX_GRAVITY_PASS(kind, 5)      \
+  PLX_GRAVITY_PASS(kind, 6)
+PLX_GRAVITY_ORDERS(moments)
+PLX_GRAVITY_ORDERS(interactions)
+PLX_GRAVITY_ORDERS(translations)
+PLX_GRAVITY_ORDERS(accelerations)
+PLX_GRAVITY_PASS(masses, 0)
+PLX_GRAVITY_PASS(energy, 0)
+PLX_GRAVITY_PASS(node_sums, 0)
+PLX_GRAVITY_PASS(corrections, 0)
+PLX_GRAVITY_PASS(source, 0)
+
+}  // namespace plx::star::gravity

@@ -1,0 +1,75 @@
+// Self-gravity by the fast multipole method, as passes over the tree (star/step/portable_pass.hpp), in this order:
+//   masses        blocks         the masses of cells, from the density of the stage
+//   moments       refined        the moments of cells, from those of their eight children
+//   interactions  refined        local expansions of cells, from far partners on the same level
+//   translations  refined        the same, plus those of parents
+//   accelerations blocks         potential and acceleration, from the parents' expansions and nearby cells
+//   energy        blocks         half the sum of mass times potential, for history.csv
+//   node_sums     all            sums over the cells below a node, for the next pass
+//   corrections   all            an acceleration that makes total force and torque zero to rounding
+//   source        blocks         momentum and energy
+// A refined node is a lattice of n^3 cells, each the parent of eight cells below. On workers and on devices the bits
+// are the same.
+//
+// Thread safety: pure functions of the view. Cost: docs/methods.md, section Self-gravity.
+// Example: star/gravity/test/passes_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "star/gravity/lattice.hpp"
+#include "star/step/portable_pass.hpp"
+
+namespace plx::gpu {
+struct launch;
+}
+
+namespace plx::star::gravity {
+
+/// The fields and the table of the module, as indices in a pass_view.
+struct layout {
+  int order = 5;
+  int reach = 5, near = 2;  ///< lattice_table
+  int masses = 0;           ///< blocks: [n^3]
+  int moments = 0;          ///< refined: [count_up_to(order)][n^3]
+  int locals = 0;           ///< refined: the same
+  int results = 0;          ///< blocks: [4][n^3]: potential, then acceleration
+  int sums = 0;             ///< all: node_sum_count doubles
+  int correction = 0;       ///< all: correction_count doubles
+  int energy = 0;           ///< blocks: 1 double, the module's sum
+  int table = 0;            ///< lattice_table::values
+  double constant = 1.0;    ///< G, code units
+};
+
+/// Sums over the cells below a node: m; m x; m x_a x_b (xx, xy, xz, yy, yz, zz); force; torque about the origin.
+inline constexpr int node_sum_count = 16;
+/// a(x) = u + w x (x - c): u, w, c.
+inline constexpr int correction_count = 9;
+
+using code = std::unique_ptr<portable_code>;
+
+code masses_pass(const layout& l);
+code moments_pass(const layout& l);
+code interactions_pass(const layout& l);
+code translations_pass(const layout& l);
+code accelerations_pass(const layout& l);
+code energy_pass(const layout& l);
+code node_sums_pass(const layout& l);
+code corrections_pass(const layout& l);
+code source_pass(const layout& l);
+
+/// Tasks' names in profiles.
+namespace names {
+inline constexpr const char* masses = "star.gravity.masses";
+inline constexpr const char* moments = "star.gravity.moments";
+inline constexpr const char* interactions = "star.gravity.interactions";
+inline constexpr const char* translations = "star.gravity.translations";
+inline constexpr const char* accelerations = "star.gravity.accelerations";
+inline constexpr const char* energy = "star.gravity.energy";
+inline constexpr const char* node_sums = "star.gravity.node_sums";
+inline constexpr const char* corrections = "star.gravity.corrections";
+inline constexpr const char* source = "star.gravity.source";
+}  // namespace names
+
+}  // namespace plx::star::gravity

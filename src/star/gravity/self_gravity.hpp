@@ -1,0 +1,54 @@
+// Self-gravity of the gas as a module of the step: the options, and the passes of passes.hpp in each stage. Boundaries
+// are isolated: no mass is outside of the domain.
+//
+// Thread safety: const; any thread. Cost: docs/methods.md; about three times that of the gas.
+// Example: star/gravity/test/self_gravity_test.cpp
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "star/gravity/lattice.hpp"
+#include "star/step/gas_step.hpp"
+
+namespace plx {
+class config_table;
+}
+
+namespace plx::star::gravity {
+
+/// Section [gravity].
+struct gravity_options {
+  bool self = false;       ///< the gas attracts itself
+  double constant = 0.0;   ///< G, code units; 0: that of [units], or 1 without
+  double theta = 0.35;     ///< cells closer than 1/theta cells are not separated
+  std::int64_t order = 5;  ///< of the expansions
+
+  void describe(config_table& table);
+};
+
+class self_gravity final : public step_module {
+ public:
+  /// Errors: an option that is out of range, in one line.
+  static result<std::unique_ptr<self_gravity>> make(const gravity_options& options, int block_size);
+
+  /// gravity_energy: half the sum of mass times potential, of the state at the start of the step.
+  std::vector<std::string> sums() const override { return {"gravity_energy"}; }
+
+  /// Positions among the module's fields, for modules that read them: see layout::results and layout::correction.
+  static constexpr std::size_t results_field = 3, correction_field = 5;
+
+  void before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
+                    gas_passes& on) const override;
+  void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on) const override;
+
+ private:
+  self_gravity() = default;
+  double constant_ = 1.0;
+  int block_cells_ = 512;
+  lattice_table table_;
+};
+
+}  // namespace plx::star::gravity

@@ -1,0 +1,292 @@
+// Self-gravity on meshes of several levels: against direct sums, conservation, and the same bits on any processors.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <random>
+
+#include "star/device/portable_operation.hpp"
+#include "star/gravity/self_gravity.hpp"
+#include "star/test/localities_test.hpp"
+
+namespace plx::star {
+namespace {
+
+using namespace test;
+using gravity::gravity_options;
+using gravity::self_gravity;
+
+/// Potential and acceleration of the cells of all blocks in the first stage of a step, by slot: [4][n^3], with the
+/// correction.
+struct recorded {
+  std::vector<std::vector<double>> values;
+  double correction[9] = {};
+};
+
+struct record_pass {
+  static constexpr const char* name = "test.record";
+  static constexpr int threads = 1;
+  int results, correction;
+  recorded* to;
+  void operator()(const pass_view& v, std::int32_t node, int) const {
+    const double* from = v.field(results, node);
+    const double* c = v.field(correction, node);
+    std::vector<double>& out = to->values[static_cast<std::size_t>(node)];
+    out.assign(from, from + 4 * v.cells());
+    for (int i = 0; i < v.cells(); ++i) {
+      const double x[3] = {v.centre(node, 0, i % v.n) - c[6], v.centre(node, 1, i / v.n % v.n) - c[7],
+                           v.centre(node, 2, i / (v.n * v.n)) - c[8]};
+      for (int a = 0; a < 3; ++a)
+        out[static_cast<std::size_t>((1 + a) * v.cells() + i)] +=
+            c[a] + (c[3 + (a + 1) % 3] * x[(a + 2) % 3] - c[3 + (a + 2) % 3] * x[(a + 1) % 3]);
+    }
+  }
+};
+
+class recording final : public step_module {
+ public:
+  recording(gravity_options o, int block_size) : inner_(self_gravity::make(o, block_size).value()) {}
+  void before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
+                    gas_passes& on) const override {
+    inner_->before_stage(r, f, own, on);
+  }
+  void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
+                   gas_passes& on) const override {
+    inner_->after_stage(r, f, own, on);
+    if (f.stage > 0) return;
+    const node_field& results = own[self_gravity::results_field];
+    const node_field& correction = own[self_gravity::correction_field];
+    r.add({.name = record_pass::name,
+           .reads = {{results.field}, {correction.field}, {f.next}},
+           .writes = {f.next},
+           .kernel = on.portable(device::portable(record_pass{results.index, correction.index, &found}), f.stage)});
+  }
+  std::vector<std::string> sums() const override { return inner_->sums(); }
+  mutable recorded found;
+
+ private:
+  std::unique_ptr<self_gravity> inner_;
+};
+
+struct point {
+  double x[3], m;
+  mesh::slot_id slot;
+  int cell;
+};
+
+/// One step of a gas with this density, at rest.
+template <class Density>
+void step_once(const std::vector<std::string>& sets, recording& module, Density&& density, std::vector<point>& points) {
+  const auto in = blast(sets);
+  setup s = in->prepare().value();
+  s.modules = {&module};
+  runtime rt({.workers = 2});
+  simulation sim(*in, s, rt);
+  sim.start();
+  auto& g = const_cast<gas&>(sim.state());
+  const int n = g.mesh.block_size(), cells = g.now.cells();
+  for (const mesh::slot_id b : g.mesh.blocks()) {
+    double* u = g.now.block(b);
+    std::fill_n(u, 6 * cells, 0.0);
+    for (int c = 0; c < cells; ++c) {
+      const int i[3] = {c % n, c / n % n, c / (n * n)};
+      point p{{}, 0.0, b, c};
+      for (int a = 0; a < 3; ++a) p.x[a] = g.mesh.centre(b, a, i[a]);
+      u[c] = density(p.x);
+      u[i_energy * cells + c] = 1e3;
+      p.m = u[c] * std::pow(g.mesh.cell_width(b), 3);
+      points.push_back(p);
+    }
+  }
+  module.found.values.resize(g.mesh.slot_count());
+  ASSERT_TRUE(sim.step()) << "step";
+}
+
+struct errors {
+  double median, most;  // of forces, the 99th percentile
+  double potential;
+  double force, torque;  // sums over sums of sizes
+};
+
+errors errors_of(const std::vector<point>& points, const recorded& found) {
+  errors e{};
+  double force[3] = {}, torque[3] = {}, force_size = 0, torque_size = 0;
+  const auto value = [&](const point& p, int a) {
+    const auto& v = found.values[static_cast<std::size_t>(p.slot)];
+    return v[v.size() / 4 * static_cast<std::size_t>(a) + static_cast<std::size_t>(p.cell)];
+  };
+  for (const point& p : points) {
+    double g2 = 0, r2 = 0;
+    for (int a = 0; a < 3; ++a) {
+      const int b = (a + 1) % 3, c = (a + 2) % 3;
+      force[a] += p.m * value(p, 1 + a);
+      torque[a] += p.m * (p.x[b] * value(p, 1 + c) - p.x[c] * value(p, 1 + b));
+      g2 += value(p, 1 + a) * value(p, 1 + a), r2 += p.x[a] * p.x[a];
+    }
+    force_size += p.m * std::sqrt(g2), torque_size += p.m * std::sqrt(g2 * r2);
+  }
+  e.force = std::hypot(force[0], force[1], force[2]) / force_size;
+  e.torque = std::hypot(torque[0], torque[1], torque[2]) / torque_size;
+  std::vector<double> forces, potentials;
+  std::mt19937 any(7);
+  for (int i = 0; i < 400; ++i) {
+    const point& p = points[any() % points.size()];
+    double exact[4] = {};
+    for (const point& q : points) {
+      if (&q == &p) continue;
+      const double d[3] = {p.x[0] - q.x[0], p.x[1] - q.x[1], p.x[2] - q.x[2]}, r = std::hypot(d[0], d[1], d[2]);
+      exact[0] -= q.m / r;
+      for (int a = 0; a < 3; ++a) exact[1 + a] -= q.m * d[a] / (r * r * r);
+    }
+    const double miss = std::hypot(value(p, 1) - exact[1], value(p, 2) - exact[2], value(p, 3) - exact[3]);
+    forces.push_back(miss / std::hypot(exact[1], exact[2], exact[3]));
+    potentials.push_back(std::abs(value(p, 0) / exact[0] - 1));
+  }
+  std::sort(forces.begin(), forces.end());
+  std::sort(potentials.begin(), potentials.end());
+  e.median = forces[200], e.most = forces[395], e.potential = potentials[395];
+  return e;
+}
+
+double star(const double* x) {
+  const double r2 = std::pow(x[0] - 0.07, 2) + std::pow(x[1] + 0.11, 2) + std::pow(x[2] - 0.05, 2);
+  return 1e-8 + std::pow(std::max(0.0, 1 - r2 / 0.06), 1.5);
+}
+
+// Blocks of three levels, a root grid whose sides are no powers of two.
+const std::vector<std::string> refined{"mesh.root_blocks=[3,2,2]", "mesh.lower=[-0.75,-0.5,-0.5]",
+                                       "mesh.upper=[0.75,0.5,0.5]",
+                                       "refinement.regions=[-0.1,0.15,-0.2,0.1,0.02,0.2,2]"};
+
+TEST(Gravity, ForcesOfAStarAreThoseOfDirectSums) {
+  std::vector<point> points;
+  recording module({.self = true, .constant = 1.0}, 8);
+  step_once(refined, module, star, points);
+  const errors e = errors_of(points, module.found);
+  std::printf("force errors: median %.2e, 99 %% %.2e; potential %.2e; sums %.1e %.1e; correction %.1e\n", e.median,
+              e.most, e.potential, e.force, e.torque, module.found.correction[3]);
+  EXPECT_LT(e.median, 2e-4);
+  EXPECT_LT(e.most, 2e-3);
+  EXPECT_LT(e.potential, 1e-4);
+  EXPECT_LT(e.force, 1e-14);
+  EXPECT_LT(e.torque, 1e-14);
+}
+
+// Smaller theta and higher orders are more exact; the conservation laws hold with each.
+TEST(Gravity, ErrorsFallWithOrderAndTheta) {
+  double last = 1.0;
+  for (const auto& [theta, order] : {std::pair{0.5, 3}, {0.5, 4}, {0.35, 4}, {0.35, 6}, {0.25, 6}}) {
+    std::vector<point> points;
+    recording module({.self = true, .constant = 1.0, .theta = theta, .order = order}, 8);
+    step_once(refined, module, star, points);
+    const errors e = errors_of(points, module.found);
+    std::printf("theta %.2f, order %d: median %.2e, 99 %% %.2e, potential %.2e; sums %.1e %.1e\n", theta, order,
+                e.median, e.most, e.potential, e.force, e.torque);
+    EXPECT_LT(e.median, last);
+    EXPECT_LT(e.force, 1e-14);
+    EXPECT_LT(e.torque, 1e-14);
+    last = e.median;
+  }
+  EXPECT_LT(last, 1e-5);
+}
+
+TEST(Gravity, LargerBlocksGiveTheSameForces) {
+  std::vector<point> points;
+  recording module({.self = true, .constant = 1.0}, 16);
+  step_once({"mesh.block_size=16", "mesh.root_blocks=[1,1,1]", "refinement.regions=[-0.1,0.15,-0.2,0.1,0.02,0.2,2]"},
+            module, star, points);
+  const errors e = errors_of(points, module.found);
+  EXPECT_LT(e.median, 2e-4);
+  EXPECT_LT(e.most, 2e-3);
+  EXPECT_LT(e.torque, 1e-14);
+}
+
+outcome run_with(unsigned n, unsigned workers, std::vector<std::string> sets) {
+  const auto gravity = self_gravity::make({.self = true, .constant = 0.5, .order = 3}, 8).value();
+  return run_on(n, workers, sets, [](simulation&) {}, nullptr, {gravity.get()});
+}
+
+TEST(Gravity, TheBitsAreTheSameOnWorkersLocalitiesAndADevice) {
+  const outcome one = run_with(1, 2, {});
+  ASSERT_EQ(one.error, "");
+  ASSERT_GT(one.blocks.size(), 64u);
+  EXPECT_NE(one.totals, run_on(1, 2, {}).totals);
+  expect_same(run_with(1, 1, {}), one);
+  for (const unsigned n : {2u, 3u, 4u}) expect_same(run_with(n, 2, {}), one);
+  const char* device = std::getenv("PLX_STAR_TEST_DEVICE");
+  expect_same(run_with(1, 2, {std::string("run.device=") + (device != nullptr ? device : "emulated")}), one);
+}
+
+std::unique_ptr<input> polytrope(std::vector<std::string> more) {
+  std::vector<std::string> sets{
+      "mesh.root_blocks=[4,4,4]", "mesh.lower=[-2,-2,-2]",          "mesh.upper=[2,2,2]", "gravity.self=true",
+      "gravity.order=4",          "hydro.gamma=1.6666666666666667", "run.t_end=1",        "polytrope.atmosphere=1e-6",
+      "refinement.gradient_of=[]"};
+  sets.insert(sets.end(), more.begin(), more.end());
+  auto in = input::from_text("[problem]\nname = \"polytrope\"\n", "t", sets);
+  if (!in) ADD_FAILURE() << in.error().message;
+  return *std::move(in);
+}
+
+double largest_density(const gas& g) {
+  double largest = 0.0;
+  for (const mesh::slot_id b : g.mesh.blocks())
+    largest = std::max(largest, *std::max_element(g.now.block(b), g.now.block(b) + g.now.cells()));
+  return largest;
+}
+
+// Gravity against pressure: eight cells per radius, one dynamical time. The potential energy is that of the exact star.
+TEST(Gravity, AStarAtRestStaysAsItIs) {
+  const auto in = polytrope({});
+  const setup s = in->prepare().value();
+  runtime rt({.workers = 2});
+  simulation sim(*in, s, rt);
+  sim.start();
+  const double before = largest_density(sim.state());
+  while (!sim.finished()) ASSERT_TRUE(sim.step());
+  EXPECT_NEAR(largest_density(sim.state()), before, 0.03 * before);
+  const double exact = in->problem->references(0.0)[1].value;
+  EXPECT_NEAR(sim.totals().back(), exact, 0.02 * -exact);
+  EXPECT_EQ(sim.floors().density, 0);
+}
+
+// A star that moves obliquely through refinement boundaries: momentum and mass, with what has left the domain, are
+// constant to rounding, and the star arrives where it should.
+TEST(Gravity, AMovingStarKeepsMomentum) {
+  const auto in = polytrope({"mesh.max_level=1", "refinement.regions=[-1,1,-1,1,-2,0,1]", "polytrope.radius=0.8",
+                             "polytrope.velocity=[0.4,0.3,0.5]", "run.t_end=0.4", "gravity.order=3"});
+  const setup s = in->prepare().value();
+  runtime rt({.workers = 2});
+  simulation sim(*in, s, rt);
+  sim.start();
+  const std::vector<double> before = sim.totals();
+  while (!sim.finished()) ASSERT_TRUE(sim.step());
+  const std::vector<double> after = sim.totals();
+  for (int v = 0; v < 4; ++v) EXPECT_NEAR(after[v] + sim.left(v), before[v], 2e-13);
+  double centre[3] = {};
+  const gas& g = sim.state();
+  const int n = g.mesh.block_size();
+  for (const mesh::slot_id b : g.mesh.blocks())
+    for (int c = 0; c < g.now.cells(); ++c) {
+      const int i[3] = {c % n, c / n % n, c / (n * n)};
+      for (int a = 0; a < 3; ++a)
+        centre[a] += g.now.block(b)[c] * std::pow(g.mesh.cell_width(b), 3) * g.mesh.centre(b, a, i[a]) / after[0];
+    }
+  EXPECT_NEAR(centre[0], 0.4 * sim.time(), 2e-3);
+  EXPECT_NEAR(centre[1], 0.3 * sim.time(), 2e-3);
+  EXPECT_NEAR(centre[2], 0.5 * sim.time(), 2e-3);
+}
+
+TEST(Gravity, AClosedDomainIsRefused) {
+  const auto in = blast(
+      {"gravity.self=true", "mesh.sides=[\"outflow\",\"outflow\",\"outflow\",\"reflecting\",\"outflow\",\"outflow\"]"});
+  EXPECT_EQ(
+      in->prepare().error().message,
+      "gravity.self = true: expected boundaries of an isolated domain, such as \"outflow\", found \"reflecting\" in "
+      "mesh.sides[3]");
+}
+
+}  // namespace
+}  // namespace plx::star
