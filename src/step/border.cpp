@@ -39,18 +39,20 @@ void node_values::resize(node_rows rows) {
   values_.resize(static_cast<std::size_t>(rows_.count) * per_node_);
 }
 
-border_nodes nodes_between(const node_graph& graph, stencil at, const border_use& use, std::size_t doubles_per_node) {
+border_nodes nodes_between(const node_graph& graph, std::span<const stencil> stencils, const border_use& use,
+                           std::size_t doubles_per_node) {
   nodes_by_level out, in;
-  for (const mesh::node_id node : graph.local()) {
-    if (use.reads(node))
-      for (const mesh::node_id from : graph.read_by(at, node))
-        if (const int peer = graph.owner(from); peer != graph.here() && use.is_written(from))
-          in[{peer, graph.level(from)}].push_back(from);
-    if (use.is_written(node))
-      for (const mesh::node_id to : graph.readers_of(at, node))
-        if (const int peer = graph.owner(to); peer != graph.here() && use.reads(to))
-          out[{peer, graph.level(node)}].push_back(node);
-  }
+  for (const stencil at : stencils)
+    for (const node_id node : graph.local()) {
+      if (use.reads(node, at))
+        for (const node_id from : graph.read_by(at, node))
+          if (const int peer = graph.owner(from); peer != graph.here() && use.is_written(from))
+            in[{peer, graph.level(from)}].push_back(from);
+      if (use.is_written(node))
+        for (const node_id to : graph.readers_of(at, node))
+          if (const int peer = graph.owner(to); peer != graph.here() && use.reads(to, at))
+            out[{peer, graph.level(node)}].push_back(node);
+    }
   return {groups_of(graph, out, doubles_per_node), groups_of(graph, in, doubles_per_node)};
 }
 

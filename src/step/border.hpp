@@ -7,6 +7,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "mesh/tree/tree.hpp"
@@ -22,12 +24,14 @@ struct border_group {
   std::size_t doubles = 0;  ///< size of the message
 };
 
-/// The nodes on which a field is written, and those that read it at other nodes.
+enum class stencil : unsigned char;
+
+/// The nodes on which a field is written, and those that read it at a stencil.
 class border_use {
  public:
   virtual ~border_use() = default;
   virtual bool is_written(mesh::node_id node) const = 0;
-  virtual bool reads(mesh::node_id node) const = 0;
+  virtual bool reads(mesh::node_id node, stencil at) const = 0;
 };
 
 class border {
@@ -78,28 +82,27 @@ class node_values {
   std::vector<double> values_;
 };
 
-enum class stencil : unsigned char;
-
 /// Nodes whose values travel between localities, by peer and level. Both sides of a message have the same order.
 struct border_nodes {
   std::vector<border_group> sends, receives;
 };
-/// Those that other localities read here at a stencil, and those that this one reads there.
-border_nodes nodes_between(const node_graph& graph, stencil at, const border_use& use, std::size_t doubles_per_node);
+/// Those that other localities read here at any of the stencils, and those that this one reads there; each node once.
+border_nodes nodes_between(const node_graph& graph, std::span<const stencil> at, const border_use& use,
+                           std::size_t doubles_per_node);
 
-/// Transfers all values of a node to the localities that read it at a stencil. Nodes of different levels travel in
-/// different messages: a node of one level may depend on nodes of another.
+/// Transfers all values of a node to the localities that read it at any of the stencils, once. Nodes of different
+/// levels travel in different messages: a node of one level may depend on nodes of another.
 class node_border final : public border {
  public:
   /// Requires: `values` outlives it.
-  node_border(node_values& values, stencil at) : values_(values), at_(at) {}
+  node_border(node_values& values, std::vector<stencil> at) : values_(values), at_(std::move(at)) {}
   void adopt(const node_graph& graph, const border_use& use) override;
   void pack(std::size_t group, std::size_t index, double* message) const override;
   void unpack(std::size_t group, const double* message) override;
 
  private:
   node_values& values_;
-  stencil at_;
+  std::vector<stencil> at_;
 };
 
 }  // namespace plx::step

@@ -70,7 +70,8 @@ struct access {
   friend bool operator==(const access&, const access&) = default;
 };
 
-/// How the values of a field reach other localities, for one stencil.
+/// How the values of a field reach other localities, for one stencil. Stencils of a field whose transfers write to the
+/// same memory have one border in common: a value arrives once.
 struct transfer {
   stencil at{};
   border* by = nullptr;  ///< outlives the recipe

@@ -38,6 +38,7 @@ struct task_runner::link {
   std::vector<int> sources, readers;
   border* by = nullptr;
   bool is_published = false;
+  int carrier = 0;  // the link whose messages bring these values, this one or an earlier one with the same border
 
   void add_reader(int pass) {
     readers.push_back(pass);
@@ -56,8 +57,11 @@ struct task_runner::link {
 struct task_runner::use_of final : border_use {
   use_of(const task_runner& r, const link& l) : runner(r), values(l) {}
   bool is_written(node_id node) const override { return (runner.passes_of(node) & values.source_bits) != 0; }
-  bool reads(node_id node) const override {
-    return values.is_published || (runner.passes_of(node) & values.reader_bits) != 0;
+  bool reads(node_id node, stencil at) const override {
+    for (const link& l : runner.links_)
+      if (l.by == values.by && l.values.at == at && (l.is_published || (runner.passes_of(node) & l.reader_bits) != 0))
+        return true;
+    return false;
   }
   const task_runner& runner;
   const link& values;
@@ -79,6 +83,14 @@ void task_runner::compile() {
     if (const int l = link_of(a); l >= 0) links_[static_cast<std::size_t>(l)].is_published = true;
   for (std::size_t l = 0; l < links_.size(); ++l)
     for (const int p : links_[l].sources) passes_[static_cast<std::size_t>(p)].provides.push_back(static_cast<int>(l));
+  for (std::size_t l = 0; l < links_.size(); ++l) {
+    links_[l].carrier = static_cast<int>(l);
+    for (std::size_t earlier = l; earlier-- > 0;)
+      if (links_[l].by != nullptr && links_[earlier].by == links_[l].by) {
+        PLX_ASSERT(links_[earlier].values.field == links_[l].values.field, l, earlier);
+        links_[l].carrier = static_cast<int>(earlier);
+      }
+  }
 }
 
 // -1: no task waits for these values, because they are on the node itself or there from the start.
@@ -159,7 +171,8 @@ void task_runner::order_nodes() {
   int layers = 0;
   for (const link& l : links_) {
     if (l.values.at == stencil::neighbours) ++layers;
-    if (l.by != nullptr) to_finish_ += static_cast<std::int32_t>(l.by->receives().size());
+    if (&l == &links_[static_cast<std::size_t>(l.carrier)])
+      to_finish_ += static_cast<std::int32_t>(l.by->receives().size());
   }
   std::vector<std::uint8_t> distance(graph_->node_count(), static_cast<std::uint8_t>(layers));
   for (const link& l : links_)
@@ -174,14 +187,11 @@ void task_runner::order_nodes() {
 }
 
 void task_runner::prepare_messages() {
-  std::vector<border*> adopted;
   for (std::size_t i = 0; i < links_.size(); ++i) {
     link& l = links_[i];
     PLX_ASSERT(l.by != nullptr, recipe_.field(l.values.field).name.c_str(), to_string(l.values.at));
-    if (std::find(adopted.begin(), adopted.end(), l.by) == adopted.end()) {
-      l.by->adopt(*graph_, use_of(*this, l));
-      adopted.push_back(l.by);
-    }
+    if (l.carrier != static_cast<int>(i)) continue;
+    l.by->adopt(*graph_, use_of(*this, l));
     const auto& sends = l.by->sends();
     l.out = std::make_unique<outgoing[]>(sends.size());
     l.place_begin.assign(graph_->node_count() + 1, 0);
@@ -322,7 +332,9 @@ void task_runner::arrived(const message& m) {
   l.by->unpack(group, m.values.data());
   {
     const input_count::moment now;
-    for (const node_id node : g.nodes) notify(l, node);
+    for (const link& to : links_)
+      if (to.carrier == m.tag.kind)
+        for (const node_id node : g.nodes) notify(to, node);
   }
   one_finished();
 }

@@ -173,8 +173,10 @@ class stepper::passes final : public gas_passes {
  private:
   std::vector<step::transfer> field_transfers(int index, const std::vector<stencil>& read_at) override {
     step::node_values& values = data_.field(index, module_fields()[static_cast<std::size_t>(index)].doubles);
+    if (read_at.empty()) return {};
+    step::border* const by = keep(std::make_unique<step::node_border>(values, read_at));
     std::vector<step::transfer> all;
-    for (const stencil at : read_at) all.push_back({at, keep(std::make_unique<step::node_border>(values, at))});
+    for (const stencil at : read_at) all.push_back({at, by});
     return all;
   }
   step::border* keep(std::unique_ptr<step::border> b) { return borders_.emplace_back(std::move(b)).get(); }

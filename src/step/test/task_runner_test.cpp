@@ -86,12 +86,12 @@ struct described {
   explicit described(computation& on) : c(on) {
     std::vector<field_id> u, flux;
     for (int s = 0; s <= computation::stages; ++s) {
-      borders.push_back(std::make_unique<node_border>(c.u[s], stencil::neighbours));
+      borders.push_back(std::make_unique<node_border>(c.u[s], std::vector{stencil::neighbours}));
       u.push_back(r.add_field({.name = "u" + std::to_string(s),
                                .given = s == 0,
                                .shared_at = {stencil::neighbours},
                                .transfers = {{stencil::neighbours, borders.back().get()}}}));
-      borders.push_back(std::make_unique<node_border>(c.flux, stencil::finer_faces));
+      borders.push_back(std::make_unique<node_border>(c.flux, std::vector{stencil::finer_faces}));
       flux.push_back(r.add_field({.name = "flux",
                                   .shared_at = {stencil::finer_faces},
                                   .transfers = {{stencil::finer_faces, borders.back().get()}}}));
@@ -111,15 +111,14 @@ struct described {
                                                                            c.source(b, s);
                                                                          })});
     }
-    borders.push_back(std::make_unique<node_border>(c.up, stencil::children));
-    border* at_children = borders.back().get();
-    borders.push_back(std::make_unique<node_border>(c.up, stencil::level_neighbours));
+    const std::vector<stencil> at_both{stencil::children, stencil::level_neighbours};
+    borders.push_back(std::make_unique<node_border>(c.up, at_both));
     const field_id up = r.add_field({.name = "up",
                                      .shared_at = {stencil::children, stencil::level_neighbours},
-                                     .transfers = {{stencil::children, at_children},
+                                     .transfers = {{stencil::children, borders.back().get()},
                                                    {stencil::level_neighbours, borders.back().get()}}}),
                    beside = r.add_field({.name = "beside"});
-    borders.push_back(std::make_unique<node_border>(c.down, stencil::parent));
+    borders.push_back(std::make_unique<node_border>(c.down, std::vector{stencil::parent}));
     const field_id down = r.add_field(
         {.name = "down", .shared_at = {stencil::parent}, .transfers = {{stencil::parent, borders.back().get()}}});
     r.add({.name = "test.gather",
@@ -230,7 +229,7 @@ TEST(TaskRunner, ComputesTheSameOnSeveralLocalities) {
 // A given field that is updated beside finer blocks only, and sums over refined nodes that skip the blocks.
 void run_on_subsets(exchange& net, const block_mesh& m, std::vector<double>& found) {
   node_values given(1), seen(1), count(1);
-  node_border given_border(given, stencil::neighbours), count_border(count, stencil::children);
+  node_border given_border(given, {stencil::neighbours}), count_border(count, {stencil::children});
   recipe r;
   const field_id u = r.add_field({.name = "u",
                                   .given = true,
