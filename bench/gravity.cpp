@@ -20,11 +20,12 @@ using namespace plx;
 /// A star in a box: `levels` of refinement below the root grid around it, and what gravity needs.
 std::unique_ptr<star::input> star_in_a_box(int roots, int level, bool gravity, const std::string& order) {
   const std::string r = std::to_string(roots), l = std::to_string(level);
-  auto in = star::input::from_text(
-      "[problem]\nname = \"polytrope\"\n[hydro]\ngamma = 1.6666666666666667\n", "benchmark",
-      {"mesh.root_blocks=[" + r + "," + r + "," + r + "]", "mesh.max_level=" + l, "mesh.lower=[-2,-2,-2]",
-       "mesh.upper=[2,2,2]", "polytrope.atmosphere=1e-6", std::string("gravity.self=") + (gravity ? "true" : "false"),
-       "gravity.order=" + order, "refinement.regions=[-1.1,1.1,-1.1,1.1,-1.1,1.1," + l + "]"});
+  auto in =
+      star::input::from_text("[problem]\nname = \"polytrope\"\n[hydro]\ngamma = 1.6666666666666667\n", "benchmark",
+                             {"mesh.root_blocks=[" + r + "," + r + "," + r + "]", "mesh.max_level=" + l,
+                              "mesh.lower=[-2,-2,-2]", "mesh.upper=[2,2,2]", "polytrope.atmosphere=1e-6",
+                              "polytrope.radius=1", std::string("gravity.self=") + (gravity ? "true" : "false"),
+                              "gravity.order=" + order, "refinement.regions=[-1.1,1.1,-1.1,1.1,-1.1,1.1," + l + "]"});
   if (!in) {
     std::fprintf(stderr, "%s\n", in.error().message.c_str());
     std::exit(1);

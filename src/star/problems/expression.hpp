@@ -1,4 +1,4 @@
-// Arithmetic expressions in inputs, compiled by the library muParser (docs/decisions/0024-expressions.md).
+// Arithmetic expressions in inputs, compiled by the library muParser (docs/decisions/0025-expressions.md).
 //
 // Operators + - * / ^, comparisons, && || and a ? b : c; functions such as sin, exp, sqrt, min, max.
 // Thread safety: one thread at a time per object. Cost: 100 us to compile, about 20 ns per operation to evaluate.

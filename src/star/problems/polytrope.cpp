@@ -59,7 +59,7 @@ class polytrope_problem final : public problem {
   }
 
  private:
-  double index_ = 1.5, mass_ = 1.0, radius_ = 1.0, atmosphere_ = 1e-8;
+  double index_ = 1.5, mass_ = 1.0, radius_ = 0.25, atmosphere_ = 1e-8;
   vector centre_{0, 0, 0}, velocity_{0, 0, 0};
   std::optional<polytrope> star_;
 };
