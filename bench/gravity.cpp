@@ -1,6 +1,6 @@
 // Self-gravity on a uniform mesh of 64^3 cells in blocks of 8^3: cells per second of one solve, and cell updates per
-// second of whole steps (RK3) with and without. A solve is a third of the difference. Also the conservation of each
-// solve.
+// second of whole steps (RK3). A solve is a third of the difference of steps with and without. Also steps on a mesh of
+// two levels.
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -17,7 +17,7 @@ namespace {
 
 using namespace plx;
 
-/// A star in a box: `levels` of refinement below the root grid around it, and what gravity needs.
+/// A star in a box of roots^3 blocks, refined to `level` around the star, with or without self-gravity.
 std::unique_ptr<star::input> star_in_a_box(int roots, int level, bool gravity, const std::string& order) {
   const std::string r = std::to_string(roots), l = std::to_string(level);
   auto in =

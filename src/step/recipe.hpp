@@ -18,8 +18,7 @@
 //  - A pass may read a field that it writes itself at its children (results go up the tree, from the blocks to the
 //    top) or at its parent (down), not both.
 //  - Fields with the same storage share memory, one after the other: the later one may be written at a node only when
-//  no
-//    other node reads the earlier one any more. check() proves this from the statements.
+//    no other node reads the earlier one any more. check() proves this from the statements.
 //  - At most 64 passes.
 //
 // Thread safety: none while it is changed; const functions from any thread. Cost: none at run time.

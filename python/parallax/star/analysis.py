@@ -12,7 +12,9 @@ import numpy as np
 
 def conserved_names(history) -> list:
     """The conserved totals that a history has, in a fixed order."""
-    fixed = ["mass", "momentum_x", "momentum_y", "momentum_z", "energy"]
+    fixed = ["mass", "momentum_x", "momentum_y", "momentum_z"]
+    if "gravity_energy" not in history:  # else the gas exchanges energy with its field
+        fixed.append("energy")
     species = [name for name in history.names() if name.startswith("species_")]
     return [name for name in fixed + species if name in history]
 

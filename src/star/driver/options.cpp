@@ -332,8 +332,8 @@ result<setup> input::prepare() {
   if (auto known = select_isa(); !known) return known.error();
   gravity::gravity_options attraction = gravity;
   if (attraction.constant == 0.0) attraction.constant = code_units->known ? code_units->gravitational_constant() : 1.0;
-  if (auto ready = problem->prepare(
-          {box->lower, box->upper, parameters->eos, box->cell_width(box->max_level), *code_units, attraction.constant});
+  if (auto ready = problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level),
+                                     *code_units, gravity.self ? attraction.constant : 0.0});
       !ready)
     return ready.error();
 

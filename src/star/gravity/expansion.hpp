@@ -13,7 +13,7 @@
 // Include it with PLX_HYDRO_ISA set. Thread safety: pure. Cost: of a pair, sum over i + j <= p of (2 i + 1) (2 j + 1)
 // multiplications and additions: 70, 155, 301 for p = 3, 4, 5.
 // Source: Dehnen (2002), J. Comp. Phys. 179, 27; here with geometric centres.
-// Example: star/gravity/test/expansion_test.cpp
+// Example: star/gravity/test/kernels_test.cpp
 #pragma once
 
 #include <array>
@@ -105,11 +105,10 @@ namespace gravity_lanes {
 
 using namespace plx::star::gravity;
 
-/// The constants {even, odd} of an entry, for lanes that begin at an even x; one lane: p points at its own constant.
+#if !defined(PLX_HYDRO_ONE_LANE)
+/// The constants {even, odd} of an entry, for lanes that begin at an even x.
 PLX_INLINE vd load_pair(const double* p) {
-#if defined(PLX_HYDRO_ONE_LANE)
-  return *p;
-#elif defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if defined(__AVX512DQ__) && defined(__AVX512VL__)
   return _mm512_broadcast_f64x2(_mm_loadu_pd(p));
 #elif defined(__AVX2__)
   return _mm256_broadcast_pd(reinterpret_cast<const __m128d*>(p));
@@ -117,6 +116,7 @@ PLX_INLINE vd load_pair(const double* p) {
   return load(p);
 #endif
 }
+#endif
 
 template <class List, int base, std::size_t t, class Constant, class From>
 PLX_INLINE void add_term(Constant&& constant, From&& from, vd* to) {

@@ -179,9 +179,9 @@ int order_at(const lattice_table& t, int distance_squared) {
 result<lattice_table> make_lattice(double theta, int order, int block_size) {
   if (!(theta >= 0.25 && theta <= 0.5))
     return error{fmt::format(
-        "gravity.theta is {}: expected a number from 0.25 to 0.5; smaller is more exact and slower", theta)};
+        "gravity.theta is {}: expected a number from 0.25 to 0.5; smaller is more accurate and slower", theta)};
   if (order < least_order || order > largest_order)
-    return error{fmt::format("gravity.order is {}: expected {} to {}; higher is more exact and slower", order,
+    return error{fmt::format("gravity.order is {}: expected {} to {}; higher is more accurate and slower", order,
                              least_order, largest_order)};
   lattice_table t;
   t.order = order;
@@ -189,8 +189,10 @@ result<lattice_table> make_lattice(double theta, int order, int block_size) {
   for (t.near = 0; (t.near + 1) * (t.near + 1) < t.opening;) ++t.near;
   t.reach = 2 * t.near + 1;
   if (t.reach > block_size)
-    return error{fmt::format("gravity.theta is {}: with mesh.block_size = {} expected a larger one, or larger blocks",
-                             theta, block_size)};
+    return error{fmt::format(
+        "gravity.theta is {}: its partners reach {} cells, more than mesh.block_size = {}; expected a larger theta "
+        "or larger blocks",
+        theta, t.reach, block_size)};
   t.values.assign(2 * list_count + 16, 0.0);
   for (int row = 0; row < 4; ++row) {
     for (const partners kind : {partners::direct, partners::finer, partners::coarser}) append_list(t, kind, row, 0);

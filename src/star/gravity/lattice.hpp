@@ -5,8 +5,8 @@
 // by their expansions at the first level at which they are separated. Cells of blocks that are not separated at their
 // own level interact directly.
 //
-// A pair at the distance d needs fewer terms than the closest one, at d0, for the same error: its order is the lowest p
-// with (1/d)^p <= (1/d0)^order.
+// A pair at the distance d needs fewer terms than the closest one for the same error: its order is the lowest p >= 3
+// with (1/d)^p <= (1/d0)^order, where d0^2 is 1 / theta^2, rounded up.
 //
 // Thread safety: values. Cost: construction takes some ms.
 // Example: star/gravity/test/lattice_test.cpp
@@ -44,12 +44,12 @@ inline constexpr int list_count = 5 * (3 + largest_order + 1);
 ///   direct, coarser: -1/r, then X/r^3
 ///   finer: the same for each of the eight children of the partner
 ///   far: D^a(-1/r), by number_among(a, order)
-/// After the entries: child_powers (expansion.hpp), see powers_at().
+/// After the entries: child_powers(), see powers_at().
 /// dx, dy, dz of a coarser partner: of its child with the same parity as the cell.
 struct lattice_table {
   int order = 5;
-  int opening = 9;  ///< 1 / theta^2
-  int reach = 5;    ///< the most that dx, dy, dz amount to: direct, coarser, far
+  int opening = 9;  ///< 1 / theta^2, rounded up
+  int reach = 5;    ///< largest |dx|, |dy|, |dz| of direct, coarser and far partners
   int near = 2;     ///< the same for finer
   std::vector<double> values;
 };

@@ -1,10 +1,11 @@
 // Multi-indices (x, y, z) of polynomials and derivatives of harmonic functions in three variables.
 //
-// A second derivative along z is minus the sum of those along x and y. So of a harmonic function only derivatives with
-// z <= 1 are independent: 2 d + 1 of degree d. These have the lowest numbers. Products of two of them need z = 2 too.
+// A second derivative of a harmonic function along z is minus the sum of those along x and y. So it has 2 d + 1
+// independent derivatives of degree d, those with z <= 1. These have the lowest numbers. Products of two of them need z
+// = 2 too.
 //
 // Thread safety: constants. Cost: none at run time.
-// Example: star/gravity/test/expansion_test.cpp
+// Example: star/gravity/test/lattice_test.cpp
 #pragma once
 
 #include <array>

@@ -11,8 +11,8 @@
 // A refined node is a lattice of n^3 cells, each the parent of eight cells below. On workers and on devices the bits
 // are the same.
 //
-// Thread safety: pure functions of the view. Cost: docs/methods.md, section Self-gravity.
-// Example: star/gravity/test/passes_test.cpp
+// Thread safety: pure functions of the view. Cost: docs/plx-star.md, section Self-gravity.
+// Example: star/test/gravity_test.cpp
 #pragma once
 
 #include <cstdint>

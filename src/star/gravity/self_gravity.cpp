@@ -29,8 +29,7 @@ layout layout_of(const lattice_table& t, double constant, const std::vector<node
 
 void gravity_options::describe(config_table& table) {
   table.section("gravity", "Self-gravity");
-  table.add("gravity.self", self,
-            {.help = "the gas attracts itself; the domain is isolated: no mass is outside of it"});
+  table.add("gravity.self", self, {.help = "self-gravity of the gas; the domain is isolated (no mass outside)"});
   table.add("gravity.constant", constant,
             {.unit = "length^3/mass/time^2",
              .help = "the gravitational constant in code units; 0: that of [units], or 1 without",
@@ -38,17 +37,19 @@ void gravity_options::describe(config_table& table) {
   table.add(
       "gravity.theta", theta,
       {.unit = "1",
-       .help = "cells closer than 1/theta cells interact on a finer level; smaller values are more exact and slower",
+       .help = "cells closer than 1/theta cells interact on a finer level; smaller values are more accurate and slower",
        .min = 0.25,
        .max = 0.5});
   table.add("gravity.order", order,
-            {.help = "order of the multipole expansions; higher orders are more exact and slower",
+            {.help = "order of the multipole expansions; higher orders are more accurate and slower",
              .min = least_order,
              .max = largest_order});
 }
 
 result<std::unique_ptr<self_gravity>> self_gravity::make(const gravity_options& o, int block_size) {
   if (!(o.constant > 0.0)) return error{fmt::format("gravity.constant is {}: expected a positive number", o.constant)};
+  if (block_size % 8 != 0)
+    return error{fmt::format("mesh.block_size is {}: self-gravity takes multiples of 8", block_size)};
   auto table = make_lattice(o.theta, static_cast<int>(o.order), block_size);
   if (!table) return table.error();
   std::unique_ptr<self_gravity> made(new self_gravity);

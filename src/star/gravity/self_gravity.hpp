@@ -1,10 +1,12 @@
 // Self-gravity of the gas as a module of the step: the options, and the passes of passes.hpp in each stage. Boundaries
 // are isolated: no mass is outside of the domain.
 //
-// Thread safety: const; any thread. Cost: docs/methods.md; about three times that of the gas.
-// Example: star/gravity/test/self_gravity_test.cpp
+// Thread safety: const; any thread. Cost: docs/plx-star.md, section Self-gravity: on CPUs some thirty
+// times that of the gas.
+// Example: star/test/gravity_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -34,6 +36,7 @@ class self_gravity final : public step_module {
   /// Errors: an option that is out of range, in one line.
   static result<std::unique_ptr<self_gravity>> make(const gravity_options& options, int block_size);
 
+  bool keeps_mass() const override { return true; }
   /// gravity_energy: half the sum of mass times potential, of the state at the start of the step.
   std::vector<std::string> sums() const override { return {"gravity_energy"}; }
 

@@ -121,6 +121,7 @@ class run_files {
   /// Did the row of this step show a change above run.conservation_limit?
   bool is_over_limit() const;
   bool is_conserved();
+  bool is_within(const std::array<double, 2>& change, double most) const;
   bool drop_later_files();
 
   simulation& sim_;

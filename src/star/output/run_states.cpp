@@ -14,6 +14,7 @@
 #include "star/driver/identity.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/output/run_files.hpp"
+#include "star/step/gas_step.hpp"
 
 namespace plx::star {
 
@@ -71,17 +72,18 @@ std::array<double, 2> run_files::changes_since_start(const std::vector<double>& 
 }
 
 // If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
-bool run_files::is_conserved() {
-  if (!sim_.settings().modules.empty()) return true;  // which may add mass and energy
-  constexpr double most = 0.1;
-  const std::array<double, 2> change = changes_since_start(sim_.totals());
-  return change[0] <= most && change[1] <= most;
+bool run_files::is_conserved() { return is_within(changes_since_start(sim_.totals()), 0.1); }
+
+// Of mass and energy, only what additional physics leaves unchanged counts.
+bool run_files::is_within(const std::array<double, 2>& change, double most) const {
+  const auto& modules = sim_.settings().modules;
+  const bool mass = std::all_of(modules.begin(), modules.end(), [](const step_module* m) { return m->keeps_mass(); });
+  return (!mass || change[0] <= most) && (!modules.empty() || change[1] <= most);
 }
 
 bool run_files::is_over_limit() const {
   const double limit = sim_.options().run.conservation_limit;
-  if (limit == 0.0 || !sim_.settings().modules.empty() || history_step_ != sim_.steps()) return false;
-  return !(row_changes_[0] <= limit) || !(row_changes_[1] <= limit);
+  return limit != 0.0 && history_step_ == sim_.steps() && !is_within(row_changes_, limit);
 }
 
 result<void> run_files::check_conservation() const {

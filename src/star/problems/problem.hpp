@@ -36,7 +36,7 @@ struct problem_setting {
   equation_of_state eos;
   double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: unknown
   units code_units{};         ///< of [units]
-  double gravity = 1.0;       ///< gravity.constant
+  double gravity = 0.0;       ///< gravity.constant; 0: without gravity.self
 };
 
 struct cell {

@@ -95,6 +95,8 @@ class gas_passes {
 class step_module {
  public:
   virtual ~step_module() = default;
+  /// Does it leave the mass of the gas unchanged? Then floors that add mass are noticed (run.conservation_limit).
+  virtual bool keeps_mass() const { return false; }
   /// Adds passes that read the state of the stage, before the gas is advanced. `own`: the module's fields, empty at
   /// first, kept from stage to stage. A field that other nodes read gets a new version in each stage.
   virtual void before_stage(step::recipe& /*r*/, const stage_fields& /*f*/, std::vector<node_field>& /*own*/,
