@@ -74,7 +74,7 @@ std::array<double, 2> run_files::changes_since_start(const std::vector<double>& 
 // If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
 bool run_files::is_conserved() { return is_within(changes_since_start(sim_.totals()), 0.1); }
 
-// Of mass and energy, only what additional physics leaves unchanged counts.
+// Additional physics may change mass or energy, which then do not count.
 bool run_files::is_within(const std::array<double, 2>& change, double most) const {
   const auto& modules = sim_.settings().modules;
   const bool mass = std::all_of(modules.begin(), modules.end(), [](const step_module* m) { return m->keeps_mass(); });
