@@ -68,7 +68,7 @@ class checked_filler {
     std::remove(path.c_str());
     return error{
         fmt::format("cannot write '{}': a value of {:g} does not fit into single precision; set "
-                    "precision = double in [output] or in its [[output.series]]",
+                    "output.precision = \"double\", or the same of its [[output.series]]",
                     path, largest_)};
   }
 
