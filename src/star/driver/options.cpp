@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "mesh/tree/location.hpp"
+#include "star/gravity/self_gravity.hpp"
 #include "star/hydro/isa.hpp"
 #include "star/output/analysis.hpp"
 #include "star/problems/registry.hpp"

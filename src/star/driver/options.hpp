@@ -17,7 +17,7 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
-#include "star/gravity/self_gravity.hpp"
+#include "star/gravity/options.hpp"
 #include "star/hydro/options.hpp"
 #include "star/output/series/series_options.hpp"
 #include "star/problems/problem.hpp"
@@ -128,7 +128,7 @@ class input {
   config_table table;
 
  private:
-  std::unique_ptr<const gravity::self_gravity> self_gravity_;
+  std::shared_ptr<const step_module> self_gravity_;
 
   input() = default;
   static result<std::unique_ptr<input>> make(const std::string& problem);

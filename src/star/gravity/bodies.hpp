@@ -1,9 +1,10 @@
 // The passes of passes.hpp for one thread of a node: the code of devices, and the reference of the code for workers.
 //
-// Include it with PLX_HYDRO_ISA and PLX_HYDRO_ONE_LANE set. Thread safety, cost: passes.hpp.
+// Include it with PLX_HYDRO_ISA set. Thread safety, cost: passes.hpp.
 // Example: star/gravity/passes.cpp
 #pragma once
 
+#include "star/device/bodies/one_lane.hpp"
 #include "star/gravity/expansion.hpp"
 #include "star/gravity/pass.hpp"
 

@@ -1,2 +1,2 @@
 #define PLX_HYDRO_ISA isa_avx2
-#include "star/gravity/kernel/kernel_rows.hpp"
+#include "star/gravity/kernel/kernel_body.hpp"
