@@ -1,79 +1,40 @@
 // Self-gravity on a uniform mesh of 64^3 cells in blocks of 8^3: cells per second of one solve, and cell updates per
 // second of whole steps (RK3). A solve is a third of the difference of steps with and without. Also steps on a mesh of
 // two levels.
-#include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "gas_workload.hpp"
 #include "report.hpp"
-#include "rt/runtime.hpp"
-#include "star/refine/regrid.hpp"
-#include "star/runners/stepper.hpp"
 
 namespace {
 
 using namespace plx;
 
 /// A star in a box of roots^3 blocks, refined to `level` around the star, with or without self-gravity.
-std::unique_ptr<star::input> star_in_a_box(int roots, int level, bool gravity, const std::string& order) {
+bench::gas_workload star_in_a_box(int roots, int level, unsigned workers, bool gravity,
+                                  const std::string& order = "5") {
   const std::string r = std::to_string(roots), l = std::to_string(level);
-  auto in =
-      star::input::from_text("[problem]\nname = \"polytrope\"\n[hydro]\ngamma = 1.6666666666666667\n", "benchmark",
-                             {"mesh.root_blocks=[" + r + "," + r + "," + r + "]", "mesh.max_level=" + l,
-                              "mesh.lower=[-2,-2,-2]", "mesh.upper=[2,2,2]", "polytrope.atmosphere=1e-6",
-                              "polytrope.radius=1", std::string("gravity.self=") + (gravity ? "true" : "false"),
-                              "gravity.order=" + order, "refinement.regions=[-1.1,1.1,-1.1,1.1,-1.1,1.1," + l + "]"});
-  if (!in) {
-    std::fprintf(stderr, "%s\n", in.error().message.c_str());
-    std::exit(1);
-  }
-  return *std::move(in);
+  return bench::gas_workload(
+      bench::input_of("[problem]\nname = \"polytrope\"\n[hydro]\ngamma = 1.6666666666666667\n",
+                      {"mesh.root_blocks=[" + r + "," + r + "," + r + "]", "mesh.max_level=" + l,
+                       "mesh.lower=[-2,-2,-2]", "mesh.upper=[2,2,2]", "polytrope.atmosphere=1e-6", "polytrope.radius=1",
+                       std::string("gravity.self=") + (gravity ? "true" : "false"), "gravity.order=" + order,
+                       "refinement.regions=[-1.1,1.1,-1.1,1.1,-1.1,1.1," + l + "]"}),
+      workers);
 }
-
-class workload {
- public:
-  workload(int roots, int level, unsigned workers, bool gravity, const std::string& order = "5")
-      : runtime_({.workers = workers}),
-        input_(star_in_a_box(roots, level, gravity, order)),
-        setup_(input_->prepare().value()),
-        gas_(setup_),
-        stepper_(gas_, setup_, workers) {
-    runtime_.run([this] {
-      star::build_initial(gas_, setup_, input_->refinement, *input_->problem, stepper_.scratch());
-      stepper_.adopt_mesh();
-    });
-  }
-
-  /// Seconds of a step.
-  double measure(int steps) {
-    const double begin = monotonic_seconds();
-    runtime_.run([&] {
-      for (int i = 0; i < steps; ++i) stepper_.advance(setup_.cfl / gas_.largest_signal_rate(), 0.0);
-    });
-    return (monotonic_seconds() - begin) / steps;
-  }
-  double cells() const { return static_cast<double>(gas_.cell_count()); }
-
- private:
-  runtime runtime_;
-  std::unique_ptr<star::input> input_;
-  star::setup setup_;
-  star::gas gas_;
-  star::stepper stepper_;
-};
 
 }  // namespace
 
 int main(int argc, char** argv) {
   bench::report report(argc, argv);
   const int turns = report.rest().empty() ? 5 : std::atoi(report.rest().front().c_str());
-  workload plain(8, 0, 1, false), with(8, 0, 1, true), order4(8, 0, 1, true, "4"), plain2(8, 0, 2, false),
-      with2(8, 0, 2, true), refined(4, 1, 1, true);
+  bench::gas_workload plain = star_in_a_box(8, 0, 1, false), with = star_in_a_box(8, 0, 1, true),
+                      order4 = star_in_a_box(8, 0, 1, true, "4"), plain2 = star_in_a_box(8, 0, 2, false),
+                      with2 = star_in_a_box(8, 0, 2, true), refined = star_in_a_box(4, 1, 1, true);
   std::vector<double> solve, solve4, solve2, step, step2, step_refined;
-  for (workload* w : {&plain, &with, &order4, &plain2, &with2, &refined}) w->measure(1);
+  for (bench::gas_workload* w : {&plain, &with, &order4, &plain2, &with2, &refined}) w->measure(1);
   for (int turn = 0; turn < turns; ++turn) {
     const double gas = plain.measure(1), all = with.measure(1), all4 = order4.measure(1);
     const double gas2 = plain2.measure(1), all2 = with2.measure(1);

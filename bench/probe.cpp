@@ -2,20 +2,15 @@
 // run that part only.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "base/clock.hpp"
+#include "gas_workload.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/counters/periodic_thread.hpp"
 #include "probe/record/recorder.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
-#include "star/refine/regrid.hpp"
-#include "star/runners/stepper.hpp"
 
 namespace {
 
@@ -162,31 +157,12 @@ namespace of_app {
 
 using namespace plx;
 
-std::unique_ptr<star::input> blast(int blocks, int cells) {
-  const std::string n = std::to_string(blocks);
-  auto in = star::input::from_text(
-      "[problem]\nname = \"sedov\"\n[sedov]\nradius = 0.1\n[mesh]\nblock_size = " + std::to_string(cells) +
-          "\nroot_blocks = [" + n + "," + n + "," + n + "]\nmax_level = 0\n",
-      "benchmark", {});
-  if (!in) {
-    std::fprintf(stderr, "%s\n", in.error().message.c_str());
-    std::exit(1);
-  }
-  return *std::move(in);
-}
-
 class application {
  public:
   application(int blocks, int cells)
-      : input_(blast(blocks, cells)),
-        setup_(input_->prepare().value()),
-        gas_(setup_),
-        stepper_(gas_, setup_, runtime_.worker_count()) {
-    runtime_.run(
-        [this] { star::build_initial(gas_, setup_, input_->refinement, *input_->problem, stepper_.scratch()); });
-  }
-  probe::recorder& recorder() { return runtime_.recorder(); }
-  probe::counter_registry& counters() { return runtime_.counters(); }
+      : blast_(bench::input_of(text_of(std::to_string(blocks), std::to_string(cells)))) {}
+  probe::recorder& recorder() { return blast_.tasks().recorder(); }
+  probe::counter_registry& counters() { return blast_.tasks().counters(); }
 
   /// Mean length of all tasks so far, in us.
   double mean_task_us() {
@@ -199,18 +175,14 @@ class application {
   }
 
   /// Seconds of one step.
-  double step() {
-    const double begin = monotonic_seconds();
-    runtime_.run([&] { stepper_.advance(setup_.cfl / gas_.largest_signal_rate(), 0.0); });
-    return monotonic_seconds() - begin;
-  }
+  double step() { return blast_.measure(); }
 
  private:
-  runtime runtime_;
-  std::unique_ptr<star::input> input_;
-  star::setup setup_;
-  star::gas gas_;
-  star::stepper stepper_;
+  static std::string text_of(const std::string& blocks, const std::string& cells) {
+    return "[problem]\nname = \"sedov\"\n[sedov]\nradius = 0.1\n[mesh]\nblock_size = " + cells + "\nroot_blocks = [" +
+           blocks + "," + blocks + "," + blocks + "]\nmax_level = 0\n";
+  }
+  bench::gas_workload blast_;
 };
 
 enum mode : int { off, stats, trace, n_modes };

@@ -50,6 +50,42 @@ function(plx_library name)
   endif()
 endfunction()
 
+# plx_kernels(LEFT_OUT): options of the sources kernel/kernel_ISA.cpp of this folder, one per instruction set, of which one
+# is selected at run time (src/star/hydro/isa.hpp). Without contraction to fused multiply-adds, so that all of them give the
+# same bits. LEFT_OUT: a pattern of the sources that this processor does not have, for plx_library(WITHOUT).
+set(PLX_IS_X86 FALSE)
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+  set(PLX_IS_X86 TRUE)
+endif()
+function(plx_kernels left_out)
+  set(flags -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math)
+  set_source_files_properties(kernel/kernel_baseline.cpp PROPERTIES COMPILE_OPTIONS "${flags}")
+  set(${left_out} kernel_avx PARENT_SCOPE)
+  if(PLX_IS_X86)
+    set(${left_out} "" PARENT_SCOPE)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+      # GCC 12 warns about the undefined operands inside its own AVX-512 header.
+      set(quiet -Wno-uninitialized -Wno-maybe-uninitialized)
+    endif()
+    set_source_files_properties(kernel/kernel_avx2.cpp PROPERTIES COMPILE_OPTIONS "${flags};-march=x86-64-v3")
+    set_source_files_properties(kernel/kernel_avx512.cpp PROPERTIES COMPILE_OPTIONS "${flags};-march=x86-64-v4;${quiet}")
+  endif()
+endfunction()
+
+# plx_kernel_library(NAME): what a library with such sources needs besides: a definition, and a test that their objects
+# define no symbols that the linker may share.
+function(plx_kernel_library name)
+  if(PLX_IS_X86)
+    target_compile_definitions(plx_${name} PRIVATE PLX_HYDRO_X86)
+  endif()
+  if(PLX_BUILD_TESTS AND NOT PLX_SANITIZE)
+    add_test(NAME ${name}.weak_symbols
+      COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:plx_${name}>,|>"
+              -P ${PROJECT_SOURCE_DIR}/cmake/check_weak_symbols.cmake)
+    set_tests_properties(${name}.weak_symbols PROPERTIES LABELS ${name})
+  endif()
+endfunction()
+
 # plx_unity(TARGET [ALONE regex...]): compiles up to eight sources of a folder together, except those that match ALONE,
 # those outside the target's folder, and those with their own compile options, which CMake excludes.
 function(plx_unity target)

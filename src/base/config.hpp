@@ -95,9 +95,8 @@ class config_table {
     add_elements(key, value.data(), N, std::move(info));
   }
 
-  /// Numbers with names that the user chooses: each key "key.<name>" sets one. The name is a word of letters, digits
-  /// and
-  /// _, a letter first. Requires: no name at first.
+  /// Numbers with names that the user chooses: each key "key.<name>" sets one. A name consists of letters, digits and _
+  /// and begins with a letter. Requires: no name at first.
   void add_names(std::string_view key, std::vector<named_number>& values, config_info info = {});
 
   /// A list of sections: a file has any number of [[key]], --set a list of inline tables. A file without the list

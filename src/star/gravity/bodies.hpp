@@ -53,7 +53,7 @@ struct partner_list {
 PLX_INLINE partner_list list_of(const double* table, int at) {
   return {table + static_cast<std::int64_t>(table[at]), static_cast<int>(table[at + 1])};
 }
-PLX_INLINE partner_list list_of(const double* table, partners kind, int j, int k, int order = 0) {
+PLX_INLINE partner_list list_of(const double* table, partners kind, int j, int k, int order = least_order) {
   return list_of(table, list_at(kind, (j & 1) + 2 * (k & 1), order));
 }
 PLX_INLINE const double* powers_of(const double* table, int child, bool opposite) {

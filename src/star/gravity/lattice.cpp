@@ -14,6 +14,13 @@ using offset = std::array<int, 3>;
 
 constexpr int square(const offset& o) { return o[0] * o[0] + o[1] * o[1] + o[2] * o[2]; }
 
+// The order for far partners at this square of their distance.
+int order_at(const lattice_table& t, int distance_squared) {
+  const double ratio = std::log(static_cast<double>(t.opening)) / std::log(static_cast<double>(distance_squared));
+  const int p = static_cast<int>(std::ceil(t.order * ratio - 1e-9));
+  return p < least_order ? least_order : p;
+}
+
 // Appends -1/r and X/r^3.
 void append_point(std::vector<double>& to, const double (&x)[3]) {
   const double r2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2], inverse = 1.0 / std::sqrt(r2);
@@ -170,12 +177,6 @@ std::vector<double> child_powers(int order, int child, bool opposite) {
   return made;
 }
 
-int order_at(const lattice_table& t, int distance_squared) {
-  const double ratio = std::log(static_cast<double>(t.opening)) / std::log(static_cast<double>(distance_squared));
-  const int p = static_cast<int>(std::ceil(t.order * ratio - 1e-9));
-  return p < least_order ? least_order : p;
-}
-
 result<lattice_table> make_lattice(double theta, int order, int block_size) {
   if (!(theta >= 0.25 && theta <= 0.5))
     return error{fmt::format(
@@ -195,10 +196,11 @@ result<lattice_table> make_lattice(double theta, int order, int block_size) {
         theta, t.reach, block_size)};
   t.values.assign(2 * list_count + 16, 0.0);
   for (int row = 0; row < 4; ++row) {
-    for (const partners kind : {partners::direct, partners::finer, partners::coarser}) append_list(t, kind, row, 0);
+    for (const partners kind : {partners::direct, partners::finer, partners::coarser})
+      append_list(t, kind, row, least_order);
     for (int p = least_order; p <= order; ++p) append_list(t, partners::far, row, p);
   }
-  append_mirrored(t, partners::direct, 0);
+  append_mirrored(t, partners::direct, least_order);
   for (int p = least_order; p <= order; ++p) append_mirrored(t, partners::far, p);
   for (const bool opposite : {false, true})
     for (int child = 0; child < 8; ++child) {

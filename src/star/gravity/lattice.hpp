@@ -29,7 +29,7 @@ enum class partners : int {
   direct,   ///< a cell of the same level, whose parent is not separated: a point mass
   far       ///< a cell of the same level, separated, whose parent is not: a multipole expansion
 };
-inline constexpr int list_count = 5 * (3 + largest_order + 1);
+inline constexpr int list_count = 5 * (3 + largest_order - least_order + 1);
 
 /// The partners of the cells of a row along x. They depend on whether the cell's index is even or odd along each axis:
 /// rows have four lists, and an entry has constants for even and for odd x, zero for cells that lack the partner.
@@ -62,11 +62,11 @@ constexpr int constants_of_far(int order) { return count_up_to(order) + dependen
 constexpr int entry_doubles(int constants) { return 4 + 2 * constants; }
 
 /// Position of a list in lattice_table::values. `row`: (y odd) + 2 (z odd). `order`: of far partners.
-constexpr int list_at(partners kind, int row, int order = 0) {
-  return 2 * (5 * (static_cast<int>(kind) + order) + row);
+constexpr int list_at(partners kind, int row, int order = least_order) {
+  return 2 * (5 * (static_cast<int>(kind) + order - least_order) + row);
 }
 /// The same for mirrored partners, direct or far.
-constexpr int mirrored_at(partners kind, int order = 0) { return list_at(kind, 4, order); }
+constexpr int mirrored_at(partners kind, int order = least_order) { return list_at(kind, 4, order); }
 constexpr int mirrored_doubles(int constants) { return 4 + constants; }
 
 /// Errors: theta or order out of range, or a reach larger than a block.
@@ -74,9 +74,6 @@ result<lattice_table> make_lattice(double theta, int order, int block_size);
 
 /// Position of the position of a child's powers in lattice_table::values.
 constexpr int powers_at(int child, bool opposite) { return 2 * list_count + 8 * (opposite ? 1 : 0) + child; }
-
-/// The lattice's order for far partners at this square of their distance.
-int order_at(const lattice_table& t, int distance_squared);
 
 /// Derivatives of 1/r at X with z <= 2, by number_among(a, degree). Requires: X is not zero.
 /// Source: recurrence of McMurchie & Davidson (1978), J. Comp. Phys. 26, 218.

@@ -7,42 +7,11 @@
 
 #include "star/gravity/passes.hpp"
 
-namespace plx::star::gravity {
-
-enum class pass_kind {
-  masses,
-  moments,
-  interactions,
-  translations,
-  accelerations,
-  energy,
-  node_sums,
-  corrections,
-  source
-};
-
-constexpr const char* name_of(pass_kind kind) {
-  switch (kind) {
-    case pass_kind::masses:
-      return names::masses;
-    case pass_kind::moments:
-      return names::moments;
-    case pass_kind::interactions:
-      return names::interactions;
-    case pass_kind::translations:
-      return names::translations;
-    case pass_kind::accelerations:
-      return names::accelerations;
-    case pass_kind::energy:
-      return names::energy;
-    case pass_kind::node_sums:
-      return names::node_sums;
-    case pass_kind::corrections:
-      return names::corrections;
-    default:
-      return names::source;
-  }
+namespace plx::gpu {
+struct launch;
 }
+
+namespace plx::star::gravity {
 
 /// Threads of a node on a device. Those of node_sums compute one sum each, those of energy and corrections all numbers.
 constexpr int threads_of(pass_kind kind) {

@@ -41,7 +41,7 @@ template <class Source>
 tile_view fill_tile(const pass_view& v, std::int32_t node, int count, int reach, Source&& source) {
   const int n = v.n, width = n + 2 * reach, stride = tile_view::stride_of(n, reach);
   const std::ptrdiff_t row = std::ptrdiff_t{count} * stride;
-  double* tile = scratch(static_cast<std::size_t>(row) * static_cast<std::size_t>(width * width) + 8);
+  double* tile = scratch(static_cast<std::size_t>(row) * static_cast<std::size_t>(width * width));
   const int begin[3] = {-reach, 0, n}, end[3] = {0, n, n + reach};
   for (int z = 0; z < 3; ++z)
     for (int y = 0; y < 3; ++y)
@@ -68,7 +68,7 @@ template <class Value>
 tile_view fill_cells(const pass_view& v, int count, int reach, Value&& value) {
   const int n = v.n, width = n + 2 * reach, stride = tile_view::stride_of(n, reach);
   const std::size_t doubles = static_cast<std::size_t>(count) * static_cast<std::size_t>(stride * width * width);
-  double* tile = scratch(doubles + 8);
+  double* tile = scratch(doubles);
   std::fill_n(tile, doubles, 0.0);
   for (int k = -reach; k < n + reach; ++k)
     for (int j = -reach; j < n + reach; ++j)
@@ -142,7 +142,7 @@ void accelerations_on_worker(const layout& l, const pass_view& v, std::int32_t n
 }
 
 template <pass_kind kind>
-code with_order(const layout& l) {
+std::unique_ptr<portable_code> with_order(const layout& l) {
   switch (l.order) {
     case 3:
       return device::portable(pass<kind, 3>{l});
@@ -174,14 +174,37 @@ void pass<kind, order>::on_worker(const pass_view& v, std::int32_t node) const {
     one::run_pass<kind, order>(l, v, node, 0, 1);
 }
 
-code masses_pass(const layout& l) { return device::portable(pass<pass_kind::masses, 0>{l}); }
-code moments_pass(const layout& l) { return with_order<pass_kind::moments>(l); }
-code interactions_pass(const layout& l) { return with_order<pass_kind::interactions>(l); }
-code translations_pass(const layout& l) { return with_order<pass_kind::translations>(l); }
-code accelerations_pass(const layout& l) { return with_order<pass_kind::accelerations>(l); }
-code energy_pass(const layout& l) { return device::portable(pass<pass_kind::energy, 0>{l}); }
-code node_sums_pass(const layout& l) { return device::portable(pass<pass_kind::node_sums, 0>{l}); }
-code corrections_pass(const layout& l) { return device::portable(pass<pass_kind::corrections, 0>{l}); }
-code source_pass(const layout& l) { return device::portable(pass<pass_kind::source, 0>{l}); }
+std::unique_ptr<portable_code> make_pass(pass_kind kind, const layout& l) {
+  switch (kind) {
+    case pass_kind::masses:
+      return device::portable(pass<pass_kind::masses, 0>{l});
+    case pass_kind::moments:
+      return with_order<pass_kind::moments>(l);
+    case pass_kind::interactions:
+      return with_order<pass_kind::interactions>(l);
+    case pass_kind::translations:
+      return with_order<pass_kind::translations>(l);
+    case pass_kind::accelerations:
+      return with_order<pass_kind::accelerations>(l);
+    case pass_kind::energy:
+      return device::portable(pass<pass_kind::energy, 0>{l});
+    case pass_kind::node_sums:
+      return device::portable(pass<pass_kind::node_sums, 0>{l});
+    case pass_kind::corrections:
+      return device::portable(pass<pass_kind::corrections, 0>{l});
+    case pass_kind::source:
+      break;
+  }
+  return device::portable(pass<pass_kind::source, 0>{l});
+}
+
+const kernel_table& kernels_of(isa which) noexcept {
+#if defined(PLX_HYDRO_X86)
+  if (which == isa::avx2) return isa_avx2::table;
+  if (which == isa::avx512) return isa_avx512::table;
+#endif
+  (void)which;
+  return isa_baseline::table;
+}
 
 }  // namespace plx::star::gravity

@@ -1,13 +1,6 @@
-// Self-gravity by the fast multipole method, as passes over the tree (star/step/portable_pass.hpp), in this order:
-//   masses        blocks         the masses of cells, from the density of the stage
-//   moments       refined        the moments of cells, from those of their eight children
-//   interactions  refined        local expansions of cells, from far partners on the same level
-//   translations  refined        the same, plus those of parents
-//   accelerations blocks         potential and acceleration, from the parents' expansions and nearby cells
-//   energy        blocks         half the sum of mass times potential, for history.csv
-//   node_sums     all            sums over the cells below a node, for the next pass
-//   corrections   all            an acceleration that makes total force and torque zero to rounding
-//   source        blocks         momentum and energy
+// Self-gravity by the fast multipole method, as passes over the tree (star/step/portable_pass.hpp); pass_kind lists
+// them in order.
+//
 // A refined node is a lattice of n^3 cells, each the parent of eight cells below. On workers and on devices the bits
 // are the same.
 //
@@ -20,10 +13,6 @@
 
 #include "star/gravity/lattice.hpp"
 #include "star/step/portable_pass.hpp"
-
-namespace plx::gpu {
-struct launch;
-}
 
 namespace plx::star::gravity {
 
@@ -47,29 +36,28 @@ inline constexpr int node_sum_count = 16;
 /// a(x) = u + w x (x - c): u, w, c.
 inline constexpr int correction_count = 9;
 
-using code = std::unique_ptr<portable_code>;
+enum class pass_kind {
+  masses,         ///< blocks: the masses of cells, from the density of the stage
+  moments,        ///< refined: the moments of cells, from those of their eight children
+  interactions,   ///< refined: local expansions of cells, from far partners on the same level
+  translations,   ///< refined: adds the local expansions of parents
+  accelerations,  ///< blocks: potential and acceleration, from the parents' expansions and nearby cells
+  energy,         ///< blocks: half the sum of mass times potential, for history.csv
+  node_sums,      ///< all: sums over the cells below a node, for the next pass
+  corrections,    ///< all: an acceleration that makes total force and torque zero to rounding
+  source          ///< blocks: momentum and energy
+};
 
-code masses_pass(const layout& l);
-code moments_pass(const layout& l);
-code interactions_pass(const layout& l);
-code translations_pass(const layout& l);
-code accelerations_pass(const layout& l);
-code energy_pass(const layout& l);
-code node_sums_pass(const layout& l);
-code corrections_pass(const layout& l);
-code source_pass(const layout& l);
+/// The name of its tasks in profiles.
+constexpr const char* name_of(pass_kind kind) {
+  constexpr const char* names[] = {
+      "star.gravity.masses",       "star.gravity.moments",       "star.gravity.interactions",
+      "star.gravity.translations", "star.gravity.accelerations", "star.gravity.energy",
+      "star.gravity.node_sums",    "star.gravity.corrections",   "star.gravity.source"};
+  return names[static_cast<int>(kind)];
+}
 
-/// Tasks' names in profiles.
-namespace names {
-inline constexpr const char* masses = "star.gravity.masses";
-inline constexpr const char* moments = "star.gravity.moments";
-inline constexpr const char* interactions = "star.gravity.interactions";
-inline constexpr const char* translations = "star.gravity.translations";
-inline constexpr const char* accelerations = "star.gravity.accelerations";
-inline constexpr const char* energy = "star.gravity.energy";
-inline constexpr const char* node_sums = "star.gravity.node_sums";
-inline constexpr const char* corrections = "star.gravity.corrections";
-inline constexpr const char* source = "star.gravity.source";
-}  // namespace names
+/// The code of a pass. Requires: an order that make_lattice() accepts.
+std::unique_ptr<portable_code> make_pass(pass_kind kind, const layout& l);
 
 }  // namespace plx::star::gravity

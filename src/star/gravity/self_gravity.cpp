@@ -2,25 +2,26 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/config.hpp"
 #include "star/gravity/passes.hpp"
 
 namespace plx::star::gravity {
 
+using step::field_id;
 using step::node_set;
 using step::stencil;
 
 namespace {
 
-// The module's fields, in this order.
-enum class owned : std::size_t { masses, moments, locals, results, sums, correction };
-
 layout layout_of(const lattice_table& t, double constant, const std::vector<node_field>& own, int table) {
-  const auto index = [&](owned which) { return own[static_cast<std::size_t>(which)].index; };
   layout l;
   l.order = t.order, l.reach = t.reach, l.near = t.near;
-  l.masses = index(owned::masses), l.moments = index(owned::moments), l.locals = index(owned::locals);
-  l.results = index(owned::results), l.sums = index(owned::sums), l.correction = index(owned::correction);
+  l.masses = own[self_gravity::masses].index, l.moments = own[self_gravity::moments].index,
+  l.locals = own[self_gravity::locals].index;
+  l.results = own[self_gravity::results].index, l.sums = own[self_gravity::sums_of_nodes].index;
+  l.correction = own[self_gravity::correction].index;
   l.table = table, l.constant = constant;
   return l;
 }
@@ -62,69 +63,55 @@ result<std::unique_ptr<self_gravity>> self_gravity::make(const gravity_options& 
 void self_gravity::before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                                 gas_passes& on) const {
   const int n3 = block_cells_, n_moments = count_up_to(table_.order);
-  const std::vector<node_field> before = own;
-  const auto add = [&](owned which, const char* name, int doubles, node_set nodes, std::vector<stencil> at) {
-    own.push_back(on.add_node_field(r, name, doubles, nodes, std::move(at),
-                                    before.empty() ? nullptr : &before[static_cast<std::size_t>(which)]));
+  const node_set refined = node_set::refined, blocks = node_set::blocks, all = node_set::blocks_and_refined;
+  const std::vector<node_field> before = std::exchange(own, {});
+  const auto add = [&](const char* name, int doubles, node_set nodes, std::vector<stencil> at) {
+    const node_field* earlier = before.empty() ? nullptr : &before[own.size()];
+    own.push_back(on.add_node_field(r, name, doubles, nodes, std::move(at), earlier));
   };
-  own.clear();
-  add(owned::masses, "gravity masses", n3, node_set::blocks,
-      {stencil::children, stencil::level_neighbours, stencil::neighbours});
-  add(owned::moments, "gravity moments", n_moments * n3, node_set::refined,
-      {stencil::children, stencil::level_neighbours});
-  add(owned::locals, "gravity expansions", n_moments * n3, node_set::refined, {stencil::parent});
-  add(owned::results, "gravity", 4 * n3, node_set::blocks, {});
-  add(owned::sums, "gravity sums", node_sum_count, node_set::blocks_and_refined, {stencil::children});
-  add(owned::correction, "gravity correction", correction_count, node_set::blocks_and_refined, {stencil::parent});
+  add("gravity masses", n3, blocks, {stencil::children, stencil::level_neighbours, stencil::neighbours});
+  add("gravity moments", n_moments * n3, refined, {stencil::children, stencil::level_neighbours});
+  add("gravity expansions", n_moments * n3, refined, {stencil::parent});
+  add("gravity", 4 * n3, blocks, {});
+  add("gravity sums", node_sum_count, all, {stencil::children});
+  add("gravity correction", correction_count, all, {stencil::parent});
+  const field_id mass = own[masses].field, moment = own[moments].field, local = own[locals].field,
+                 result = own[results].field, sum = own[sums_of_nodes].field, fix = own[correction].field;
+
   layout l = layout_of(table_, constant_, own, on.add_table(r, table_.values));
   l.energy = f.sums.index;
-  const auto field = [&](owned which) { return own[static_cast<std::size_t>(which)].field; };
-  const auto pass = [&](const char* name, node_set where, std::vector<step::access> reads, owned writes, code c) {
-    r.add({.name = name,
+  const auto pass = [&](pass_kind kind, node_set where, std::vector<step::access> reads, field_id writes) {
+    r.add({.name = name_of(kind),
            .where = where,
            .reads = std::move(reads),
-           .writes = {field(writes)},
-           .kernel = on.portable(std::move(c), f.stage)});
+           .writes = {writes},
+           .kernel = on.portable(make_pass(kind, l), f.stage)});
   };
-  pass(names::masses, node_set::blocks, {{f.now}}, owned::masses, masses_pass(l));
-  pass(names::moments, node_set::refined,
-       {{field(owned::masses), stencil::children}, {field(owned::moments), stencil::children}}, owned::moments,
-       moments_pass(l));
-  pass(names::interactions, node_set::refined,
-       {{field(owned::moments)},
-        {field(owned::moments), stencil::level_neighbours},
-        {field(owned::masses), stencil::level_neighbours}},
-       owned::locals, interactions_pass(l));
-  pass(names::translations, node_set::refined, {{field(owned::locals)}, {field(owned::locals), stencil::parent}},
-       owned::locals, translations_pass(l));
-  pass(names::accelerations, node_set::blocks,
-       {{field(owned::locals), stencil::parent},
-        {field(owned::masses)},
-        {field(owned::masses), stencil::level_neighbours},
-        {field(owned::masses), stencil::neighbours},
-        {field(owned::moments), stencil::level_neighbours}},
-       owned::results, accelerations_pass(l));
-  if (f.stage == 0)
-    r.add({.name = names::energy,
-           .where = node_set::blocks,
-           .reads = {{field(owned::masses)}, {field(owned::results)}},
-           .writes = {f.sums.field},
-           .kernel = on.portable(energy_pass(l), f.stage)});
-  pass(names::node_sums, node_set::blocks_and_refined,
-       {{field(owned::masses)}, {field(owned::results)}, {field(owned::sums), stencil::children}}, owned::sums,
-       node_sums_pass(l));
-  pass(names::corrections, node_set::blocks_and_refined,
-       {{field(owned::sums)}, {field(owned::correction), stencil::parent}}, owned::correction, corrections_pass(l));
+  pass(pass_kind::masses, blocks, {{f.now}}, mass);
+  pass(pass_kind::moments, refined, {{mass, stencil::children}, {moment, stencil::children}}, moment);
+  pass(pass_kind::interactions, refined,
+       {{moment}, {moment, stencil::level_neighbours}, {mass, stencil::level_neighbours}}, local);
+  pass(pass_kind::translations, refined, {{local}, {local, stencil::parent}}, local);
+  pass(pass_kind::accelerations, blocks,
+       {{local, stencil::parent},
+        {mass},
+        {mass, stencil::level_neighbours},
+        {mass, stencil::neighbours},
+        {moment, stencil::level_neighbours}},
+       result);
+  if (f.stage == 0) pass(pass_kind::energy, blocks, {{mass}, {result}}, f.sums.field);
+  pass(pass_kind::node_sums, all, {{mass}, {result}, {sum, stencil::children}}, sum);
+  pass(pass_kind::corrections, all, {{sum}, {fix, stencil::parent}}, fix);
 }
 
 void self_gravity::after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                                gas_passes& on) const {
   const layout l = layout_of(table_, constant_, own, on.add_table(r, table_.values));
-  r.add({.name = names::source,
+  r.add({.name = name_of(pass_kind::source),
          .where = node_set::blocks,
-         .reads = {{f.now}, {own[results_field].field}, {own[correction_field].field}, {f.next}},
+         .reads = {{f.now}, {own[results].field}, {own[correction].field}, {f.next}},
          .writes = {f.next},
-         .kernel = on.portable(source_pass(l), f.stage)});
+         .kernel = on.portable(make_pass(pass_kind::source, l), f.stage)});
 }
 
 }  // namespace plx::star::gravity

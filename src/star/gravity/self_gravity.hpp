@@ -1,8 +1,8 @@
 // Self-gravity of the gas as a module of the step: the options, and the passes of passes.hpp in each stage. Boundaries
 // are isolated: no mass is outside of the domain.
 //
-// Thread safety: const; any thread. Cost: docs/plx-star.md, section Self-gravity: on CPUs some thirty
-// times that of the gas.
+// Thread safety: const; any thread. Cost: docs/plx-star.md, section Self-gravity: on CPUs some thirty times that of the
+// gas.
 // Example: star/test/gravity_test.cpp
 #pragma once
 
@@ -26,8 +26,8 @@ class self_gravity final : public step_module {
   /// gravity_energy: half the sum of mass times potential, of the state at the start of the step.
   std::vector<std::string> sums() const override { return {"gravity_energy"}; }
 
-  /// Positions among the module's fields, for modules that read them: see layout::results and layout::correction.
-  static constexpr std::size_t results_field = 3, correction_field = 5;
+  /// The module's fields, in their order, for modules that read them; see layout.
+  enum owned : std::size_t { masses, moments, locals, results, sums_of_nodes, correction };
 
   void before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                     gas_passes& on) const override;

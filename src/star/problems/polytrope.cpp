@@ -1,5 +1,6 @@
 // A star at rest or in uniform motion: a polytrope, p = K rho^(1 + 1/n), in a thin atmosphere. With gravity.self and
-// gamma = 1 + 1/n it stays as it is, apart from the errors of the grid: a test of gravity against pressure.
+// gamma = 1 + 1/n it stays as it is, apart from the errors of the grid: a test of gravity against pressure. Without
+// gravity its pressure is that of G = 1, and it expands.
 #include <fmt/format.h>
 
 #include <algorithm>

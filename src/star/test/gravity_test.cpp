@@ -56,8 +56,8 @@ class recording final : public step_module {
                    gas_passes& on) const override {
     inner_->after_stage(r, f, own, on);
     if (f.stage > 0) return;
-    const node_field& results = own[self_gravity::results_field];
-    const node_field& correction = own[self_gravity::correction_field];
+    const node_field& results = own[self_gravity::results];
+    const node_field& correction = own[self_gravity::correction];
     r.add({.name = record_pass::name,
            .reads = {{results.field}, {correction.field}, {f.next}},
            .writes = {f.next},

@@ -502,6 +502,37 @@ TEST(Recipe, ProvesThatMemoryIsFreeFromSeveralPasses) {
   EXPECT_EQ(described_with(true, true), "");
 }
 
+// A result that goes up to the top and down again reaches every node after all have read.
+TEST(Recipe, ProvesThatMemoryIsFreeAfterAWayUpAndDown) {
+  const auto described_with = [](bool up, bool down, bool connected) {
+    recipe r;
+    const node_set all = node_set::blocks_and_refined;
+    const field_id mass = r.add_field({.name = "mass", .shared_at = {stencil::level_neighbours}, .storage = 0}),
+                   seen = r.add_field({.name = "seen"}), sum = r.add_field({.name = "sum", .shared_at = at_children}),
+                   total = r.add_field({.name = "total", .shared_at = at_parent}),
+                   next = r.add_field({.name = "next", .storage = 0});
+    r.add({.name = "begin", .where = all, .reads = {}, .writes = {mass}, .kernel = nothing()});
+    r.add({.name = "around",
+           .where = all,
+           .reads = {{mass, stencil::level_neighbours}},
+           .writes = {seen},
+           .kernel = nothing()});
+    std::vector<access> below{{seen}}, above;
+    if (up) below.push_back({sum, stencil::children});
+    if (connected) above.push_back({sum});
+    if (down) above.push_back({total, stencil::parent});
+    r.add({.name = "up", .where = all, .reads = below, .writes = {sum}, .kernel = nothing()});
+    r.add({.name = "down", .where = all, .reads = above, .writes = {total}, .kernel = nothing()});
+    r.add({.name = "again", .where = all, .reads = {}, .writes = {next}, .kernel = nothing()});
+    return complaint(r);
+  };
+  EXPECT_EQ(described_with(true, true, true), "");
+  for (const std::string& text :
+       {described_with(false, true, true), described_with(true, false, true), described_with(true, true, false)})
+    EXPECT_NE(text.find("pass again overwrites the field mass with next while pass around may"), std::string::npos)
+        << text;
+}
+
 TEST(Recipe, RefusesToPublishWhatNoPassWrites) {
   recipe r;
   r.publish({r.add_field({.name = "u", .given = true}), stencil::neighbours});

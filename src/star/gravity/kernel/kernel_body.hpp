@@ -109,28 +109,29 @@ void add_far(const sum_task& t) {
 template <int constants, class Add>
 PLX_INLINE void add_points(const sum_task& t, partners kind, const partner_list& mirrored, Add&& add) {
   const std::ptrdiff_t cells = std::ptrdiff_t{t.n} * t.n * t.n;
-  for_rows(t, kind, 0, constants, mirrored, [&](std::ptrdiff_t to, const row_partners& from, const double* own) {
-    constexpr int together = lanes < 8 ? 2 : 1;  // vectors that share the constants
-    for (int i = 0; i < t.n; i += together * lanes) {
-      vd sum[together][4];
-      for (int v = 0; v < together; ++v)
-        for (int c = 0; c < 4; ++c) sum[v][c] = load(t.to + c * cells + to + i + v * lanes);
-      const double* e = from.mirrored.first;
-      for (int x = 0; x < from.mirrored.count; ++x, e += from.mirrored.doubles) {
-        const std::ptrdiff_t* images = from.images + 8 * x;
-        for (int v = 0; v < together; ++v)
-          add_mirrored_masses([&](int k) { return all(e[4 + k]); },
-                              [&](int image) { return load(own + images[image] + i + v * lanes); }, sum[v]);
-      }
-      e = from.others.first;
-      for (int x = 0; x < from.others.count; ++x, e += from.others.doubles) {
-        const double* other = own + from.offsets[x] + i;
-        for (int v = 0; v < together; ++v) add(e + 4, other + v * lanes, sum[v]);
-      }
-      for (int v = 0; v < together; ++v)
-        for (int c = 0; c < 4; ++c) store(t.to + c * cells + to + i + v * lanes, sum[v][c]);
-    }
-  });
+  for_rows(t, kind, least_order, constants, mirrored,
+           [&](std::ptrdiff_t to, const row_partners& from, const double* own) {
+             constexpr int together = lanes < 8 ? 2 : 1;  // vectors that share the constants
+             for (int i = 0; i < t.n; i += together * lanes) {
+               vd sum[together][4];
+               for (int v = 0; v < together; ++v)
+                 for (int c = 0; c < 4; ++c) sum[v][c] = load(t.to + c * cells + to + i + v * lanes);
+               const double* e = from.mirrored.first;
+               for (int x = 0; x < from.mirrored.count; ++x, e += from.mirrored.doubles) {
+                 const std::ptrdiff_t* images = from.images + 8 * x;
+                 for (int v = 0; v < together; ++v)
+                   add_mirrored_masses([&](int k) { return all(e[4 + k]); },
+                                       [&](int image) { return load(own + images[image] + i + v * lanes); }, sum[v]);
+               }
+               e = from.others.first;
+               for (int x = 0; x < from.others.count; ++x, e += from.others.doubles) {
+                 const double* other = own + from.offsets[x] + i;
+                 for (int v = 0; v < together; ++v) add(e + 4, other + v * lanes, sum[v]);
+               }
+               for (int v = 0; v < together; ++v)
+                 for (int c = 0; c < 4; ++c) store(t.to + c * cells + to + i + v * lanes, sum[v][c]);
+             }
+           });
 }
 
 void add_masses(const sum_task& t, partners kind) {

@@ -43,7 +43,7 @@ TEST(Lattice, DerivativesAreHarmonicAndMirrored) {
 using offset = std::array<int, 3>;
 std::map<offset, int> partners_of(const lattice_table& t, partners kind, const int (&parity)[3]) {
   std::map<offset, int> found;
-  for (int order = 0; order <= (kind == partners::far ? t.order : 0); ++order) {
+  for (int order = least_order; order <= (kind == partners::far ? t.order : least_order); ++order) {
     const int constants = kind == partners::far ? constants_of_far(order) : kind == partners::finer ? 32 : 4;
     auto at = static_cast<std::size_t>(list_at(kind, parity[1] + 2 * parity[2], order));
     const double* e = &t.values[static_cast<std::size_t>(t.values[at])];
