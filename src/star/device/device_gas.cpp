@@ -10,7 +10,7 @@
 #include "mesh/between/tile.hpp"
 #include "num/exact_sum.hpp"
 #include "star/device/data/mesh_tables.hpp"
-#include "star/device/device_passes.hpp"
+#include "star/device/device_passes_detail.hpp"
 #include "star/device/operations.hpp"
 
 namespace plx::star::device {

@@ -4,7 +4,7 @@
 
 #include "base/assert.hpp"
 #include "star/device/data/mesh_tables.hpp"
-#include "star/device/device_passes.hpp"
+#include "star/device/device_passes_detail.hpp"
 #include "star/device/operations.hpp"
 
 namespace plx::star::device {
