@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "mesh/tree/location.hpp"
+#include "star/gravity/point_mass_module.hpp"
 #include "star/gravity/self_gravity.hpp"
 #include "star/hydro/isa.hpp"
 #include "star/output/analysis.hpp"
@@ -221,6 +222,7 @@ void input::describe() {
   grid.describe(table);
   hydro.describe(table);
   gravity.describe(table);
+  point_mass.describe(table);
   refinement.describe(table);
   output.describe(table);
   units.describe(table);
@@ -333,19 +335,23 @@ result<setup> input::prepare() {
   if (auto known = select_isa(); !known) return known.error();
   gravity::gravity_options attraction = gravity;
   if (attraction.constant == 0.0) attraction.constant = code_units->known ? code_units->gravitational_constant() : 1.0;
+  star::point_mass attractor{attraction.constant * point_mass.mass, {}, point_mass.softening};
+  std::copy_n(point_mass.position.begin(), 3, attractor.position);
   if (auto ready = problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level),
-                                     *code_units, gravity.self ? attraction.constant : 0.0});
+                                     *code_units, gravity.self ? attraction.constant : 0.0, attractor});
       !ready)
     return ready.error();
 
   setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, *code_units, problem->modules()};
+  if (gravity.self || point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::angular_momentum_module>());
+  if (point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::point_mass_module>(attractor));
   if (gravity.self) {
     if (auto open = check_isolated(*box); !open) return open.error();
     auto module = gravity::self_gravity::make(attraction, box->block_size);
     if (!module) return module.error();
-    self_gravity_ = std::move(*module);
-    s.modules.push_back(self_gravity_.get());
+    modules_.push_back(std::move(*module));
   }
+  for (const auto& m : modules_) s.modules.push_back(m.get());
   const int n_var = variable_count(parameters->n_species);
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::inflow) continue;

@@ -18,6 +18,7 @@
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
 #include "star/gravity/options.hpp"
+#include "star/gravity/point_mass.hpp"
 #include "star/hydro/options.hpp"
 #include "star/output/series/series_options.hpp"
 #include "star/problems/problem.hpp"
@@ -121,6 +122,7 @@ class input {
   mesh::mesh_options grid;
   hydro_options hydro;
   gravity::gravity_options gravity;
+  gravity::point_mass_options point_mass;
   refinement_options refinement;
   output_options output;
   unit_options units;
@@ -128,7 +130,7 @@ class input {
   config_table table;
 
  private:
-  std::shared_ptr<const step_module> self_gravity_;
+  std::vector<std::shared_ptr<const step_module>> modules_;  // of [gravity]
 
   input() = default;
   static result<std::unique_ptr<input>> make(const std::string& problem);

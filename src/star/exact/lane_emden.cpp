@@ -28,7 +28,7 @@ state advance(double n, double xi, const state& y, double h) {
 
 }  // namespace
 
-lane_emden::lane_emden(double n) : step_(1.0 / 1024.0) {
+lane_emden::lane_emden(double n) : index_(n), step_(1.0 / 1024.0) {
   state y{1.0, 0.0};
   for (double xi = 0.0;; xi += step_) {
     theta_.push_back(y.theta);
@@ -50,6 +50,17 @@ double lane_emden::at(double xi) const {
   const double value = u * u * (1.0 + 2.0 * t) * theta_[i] + t * t * (1.0 + 2.0 * u) * theta_[i + 1] +
                        step_ * t * u * (u * derivative_[i] - t * derivative_[i + 1]);
   return std::max(value, 0.0);
+}
+
+// theta' and theta'' are known at the steps: cubic interpolation of theta'.
+double lane_emden::slope(double xi) const {
+  const auto i = std::min(static_cast<std::size_t>(xi / step_), theta_.size() - 2);
+  const double t = xi / step_ - static_cast<double>(i), u = 1.0 - t;
+  const auto second = [&](std::size_t k) {
+    return derivative(index_, static_cast<double>(k) * step_, {theta_[k], derivative_[k]}).slope;
+  };
+  return u * u * (1.0 + 2.0 * t) * derivative_[i] + t * t * (1.0 + 2.0 * u) * derivative_[i + 1] +
+         step_ * t * u * (u * second(i) - t * second(i + 1));
 }
 
 polytrope::polytrope(double index, double m, double r, double g)

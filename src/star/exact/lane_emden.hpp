@@ -18,9 +18,11 @@ class lane_emden {
   double slope() const { return slope_; }      ///< theta'(xi_1), negative
   /// theta at xi; 0 outside of the surface.
   double at(double xi) const;
+  /// theta' at xi. Requires: 0 <= xi <= surface().
+  double slope(double xi) const;
 
  private:
-  double step_ = 0.0, surface_ = 0.0, slope_ = 0.0;
+  double index_ = 0.0, step_ = 0.0, surface_ = 0.0, slope_ = 0.0;
   std::vector<double> theta_, derivative_;  // at multiples of the step
 };
 

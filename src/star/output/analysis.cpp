@@ -55,6 +55,21 @@ class rotation final : public analysis {
   }
 };
 
+class inertia final : public analysis {
+ public:
+  std::vector<column> columns() const override {
+    return {{"mass_xx", "code"}, {"mass_yy", "code"}, {"mass_zz", "code"},
+            {"mass_xy", "code"}, {"mass_yz", "code"}, {"mass_zx", "code"}};
+  }
+  void of_cell(const analysis_cell& c, double* values) const override {
+    const double mass = c.state.density * c.volume;
+    for (int a = 0; a < 3; ++a) {
+      values[a] = mass * c.centre[a] * c.centre[a];
+      values[3 + a] = mass * c.centre[a] * c.centre[(a + 1) % 3];
+    }
+  }
+};
+
 class extrema final : public analysis {
  public:
   std::vector<column> columns() const override {
@@ -74,6 +89,7 @@ class extrema final : public analysis {
 constexpr analysis_entry entries[] = {
     {"energies", "kinetic and internal energy", make<energies>},
     {"extrema", "largest and smallest density and pressure, largest speed", make<extrema>},
+    {"inertia", "second moments of the mass about the origin", make<inertia>},
     {"rotation", "centre of mass, and angular momentum about the origin", make<rotation>},
 };
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "star/gravity/point_mass.hpp"
 #include "star/hydro/state.hpp"
 #include "star/units/units.hpp"
 
@@ -37,6 +38,7 @@ struct problem_setting {
   double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: unknown
   units code_units{};         ///< of [units]
   double gravity = 0.0;       ///< gravity.constant; 0: without gravity.self
+  point_mass attractor{};     ///< that of gravity.point_mass; strength 0: none
 };
 
 struct cell {

@@ -10,9 +10,12 @@ constexpr problem_entry entries[] = {
     {"blob", "a cold cloud in a supersonic wind", make_blob},
     {"double_mach", "a strong shock that runs over an inclined wall", make_double_mach},
     {"einfeldt", "two strong rarefactions that leave a near vacuum", make_einfeldt},
+    {"evrard", "a cold sphere of gas that collapses under its own gravity", make_evrard},
     {"expressions", "fields that the input gives as expressions of place and time", make_expressions},
+    {"gresho", "a vortex whose pressure balances the centrifugal force", make_gresho},
     {"implosion", "shocks and a jet in a closed square", make_implosion},
     {"kelvin_helmholtz", "the growing mode of a smooth shear layer between walls", make_kelvin_helmholtz},
+    {"kepler_disk", "a disk in orbit about a point mass", make_kepler_disk},
     {"linear_wave", "a plane sound, entropy or shear wave in any direction", make_linear_wave},
     {"moving_body", "a dense body in a fast uniform flow", make_moving_body},
     {"noh", "cold gas that flows towards a point or an axis", make_noh},
@@ -21,6 +24,8 @@ constexpr problem_entry entries[] = {
     {"riemann_2d", "four uniform states in the quadrants of a square", make_riemann_2d},
     {"sedov", "a point explosion in a uniform gas", make_sedov},
     {"sod", "the shock tube, in any direction", make_sod},
+    {"spheroid", "a homogeneous sphere or spheroid: its gravity, and its collapse", make_spheroid},
+    {"two_stars", "two stars on a circular orbit", make_two_stars},
 };
 
 std::vector<problem_entry>& registered() {

@@ -66,9 +66,12 @@ std::unique_ptr<problem> make_advection();
 std::unique_ptr<problem> make_blob();
 std::unique_ptr<problem> make_double_mach();
 std::unique_ptr<problem> make_einfeldt();
+std::unique_ptr<problem> make_evrard();
 std::unique_ptr<problem> make_expressions();
+std::unique_ptr<problem> make_gresho();
 std::unique_ptr<problem> make_implosion();
 std::unique_ptr<problem> make_kelvin_helmholtz();
+std::unique_ptr<problem> make_kepler_disk();
 std::unique_ptr<problem> make_linear_wave();
 std::unique_ptr<problem> make_moving_body();
 std::unique_ptr<problem> make_noh();
@@ -77,5 +80,7 @@ std::unique_ptr<problem> make_profile();
 std::unique_ptr<problem> make_riemann_2d();
 std::unique_ptr<problem> make_sedov();
 std::unique_ptr<problem> make_sod();
+std::unique_ptr<problem> make_spheroid();
+std::unique_ptr<problem> make_two_stars();
 
 }  // namespace plx::star

@@ -104,7 +104,7 @@ TEST(Analysis, WritesATableForEachName) {
 
 TEST(Analysis, UnknownAndRepeatedNamesAreRefused) {
   EXPECT_EQ(make_analysis("rotatoin").error().message,
-            "output.analysis: expected names among energies, extrema, rotation; found 'rotatoin'");
+            "output.analysis: expected names among energies, extrema, inertia, rotation; found 'rotatoin'");
   const auto twice = blast({"output.analysis=[\"extrema\",\"extrema\"]"});
   EXPECT_EQ(twice->prepare().error().message, "output.analysis: expected each name once, found 'extrema' twice");
 }

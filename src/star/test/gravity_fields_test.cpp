@@ -1,0 +1,103 @@
+// Potential and acceleration of homogeneous spheroids against their closed forms, on uniform and refined meshes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "star/exact/spheroid.hpp"
+#include "star/test/gravity_recording.hpp"
+#include "star/test/localities_test.hpp"
+
+namespace plx::star {
+namespace {
+
+using namespace test;
+
+struct field_errors {
+  double potential = 0, force = 0;  // root mean squares over the domain, of the largest exact value
+  double inside = 0;                // of the acceleration in the inner half of the body
+};
+
+// The field of the first stage of the problem `spheroid` in a box of edge 2.
+field_errors errors_of(const spheroid& body, const std::array<double, 3>& centre, std::vector<std::string> sets) {
+  sets.insert(sets.begin(),
+              {"problem.name=spheroid", "mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "mesh.max_level=0",
+               "refinement.gradient_of=[]", "spheroid.surroundings=1e-12", "spheroid.pressure=1", "run.max_steps=1"});
+  for (const auto& [key, value] : {std::pair{"equatorial_radius", body.equatorial}, {"polar_radius", body.polar}})
+    sets.push_back("spheroid." + std::string(key) + "=" + std::to_string(value));
+  sets.push_back("spheroid.centre=[" + std::to_string(centre[0]) + "," + std::to_string(centre[1]) + "," +
+                 std::to_string(centre[2]) + "]");
+  const auto in = blast(sets);
+  setup s = in->prepare().value();
+  const recording module({.self = true, .constant = 1.0}, 8);
+  s.modules = {&module};
+  runtime rt({.workers = 2});
+  simulation sim(*in, s, rt);
+  sim.start();
+  const gas& g = sim.state();
+  module.found.values.resize(g.mesh.slot_count());
+  EXPECT_TRUE(sim.step());
+  field_errors e;
+  double volume = 0, half = 0, largest[2] = {};
+  const int n = g.mesh.block_size(), cells = g.now.cells();
+  for (const mesh::slot_id b : g.mesh.blocks()) {
+    const std::vector<double>& found = module.found.values[static_cast<std::size_t>(b)];
+    const double v = std::pow(g.mesh.cell_width(b), 3);
+    for (int c = 0; c < cells; ++c) {
+      const int i[3] = {c % n, c / n % n, c / (n * n)};
+      std::array<double, 3> x{};
+      double in_body = 0;
+      for (int a = 0; a < 3; ++a) {
+        x[a] = g.mesh.centre(b, a, i[a]) - centre[a];
+        in_body += std::pow(x[a] / (a < 2 ? body.equatorial : body.polar), 2);
+      }
+      const auto exact = body.acceleration(x);
+      double miss2 = 0, size2 = 0;
+      for (int a = 0; a < 3; ++a) {
+        miss2 += std::pow(found[(1 + a) * cells + c] - exact[a], 2);
+        size2 += exact[a] * exact[a];
+      }
+      const double phi = body.potential(x);
+      largest[0] = std::max(largest[0], -phi), largest[1] = std::max(largest[1], std::sqrt(size2));
+      e.potential += std::pow(found[c] - phi, 2) * v, e.force += miss2 * v, volume += v;
+      if (in_body < 0.25) e.inside += miss2 * v, half += v;
+    }
+  }
+  e.potential = std::sqrt(e.potential / volume) / largest[0];
+  e.force = std::sqrt(e.force / volume) / largest[1];
+  e.inside = std::sqrt(e.inside / half) / largest[1];
+  std::printf("a %.2f c %.2f, %zu blocks: potential %.2e, acceleration %.2e, inside %.2e\n", body.equatorial,
+              body.polar, g.mesh.block_count(), e.potential, e.force, e.inside);
+  return e;
+}
+
+const std::string coarse = "mesh.root_blocks=[2,2,2]", fine = "mesh.root_blocks=[4,4,4]";
+
+// A sphere, an oblate and a prolate spheroid, on and off the centre. Errors fall with the width of the cells.
+TEST(GravityFields, SpheroidsHaveTheirPotential) {
+  const std::array<double, 3> on{0, 0, 0}, off{0.13, -0.07, 0.21};
+  for (const auto& [body, centre] : {std::pair{spheroid{0.6, 0.6, 1, 1}, on}, {spheroid{0.6, 0.3, 1, 1}, off},
+                                     {spheroid{0.35, 0.7, 1, 1}, off}}) {
+    const field_errors c = errors_of(body, centre, {coarse}), f = errors_of(body, centre, {fine});
+    EXPECT_LT(f.potential, 1e-3);
+    EXPECT_LT(f.force, 1e-2);
+    EXPECT_LT(f.inside, 5e-3);
+    EXPECT_LT(f.potential, 0.4 * c.potential);
+    EXPECT_LT(f.force, 0.7 * c.force);
+  }
+}
+
+// Boundaries of refinement inside and outside of the body.
+TEST(GravityFields, RefinementBoundariesLeaveNoTrace) {
+  const spheroid body{0.6, 0.4, 1, 1};
+  const field_errors c = errors_of(body, {0.13, -0.07, 0.21}, {coarse});
+  const field_errors e = errors_of(body, {0.13, -0.07, 0.21},
+                                   {coarse, "mesh.max_level=2", "refinement.regions=[0,1,0,1,0,1,2,-1,0,-1,1,0,1,1]"});
+  EXPECT_LT(e.potential, 0.7 * c.potential);
+  EXPECT_LT(e.force, c.force);
+  EXPECT_LT(e.inside, 1e-2);
+}
+
+}  // namespace
+}  // namespace plx::star
