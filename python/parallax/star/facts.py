@@ -34,6 +34,11 @@ titles = {
     "riemann_2d": "Two-dimensional Riemann problem",
     "expressions": "Fields from expressions",
     "profile": "Body from a table",
+    "spheroid": "Homogeneous spheroid",
+    "evrard": "Evrard's collapse",
+    "gresho": "Gresho's vortex",
+    "kepler_disk": "Disk about a point mass",
+    "two_stars": "Two stars",
     "einfeldt": "Double rarefaction (Einfeldt)",
 }
 

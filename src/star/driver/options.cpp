@@ -335,6 +335,8 @@ result<setup> input::prepare() {
   if (auto known = select_isa(); !known) return known.error();
   gravity::gravity_options attraction = gravity;
   if (attraction.constant == 0.0) attraction.constant = code_units->known ? code_units->gravitational_constant() : 1.0;
+  if (point_mass.mass > 0.0 && !(point_mass.softening > 0.0))
+    return error{"gravity.point_mass_softening = 0: expected a length above 0, such as the width of two cells"};
   star::point_mass attractor{attraction.constant * point_mass.mass, {}, point_mass.softening};
   std::copy_n(point_mass.position.begin(), 3, attractor.position);
   if (auto ready = problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level),

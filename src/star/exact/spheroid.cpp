@@ -9,8 +9,6 @@ namespace plx::star {
 
 namespace {
 
-constexpr double pi = std::numbers::pi;
-
 // (asin(e) / e - sqrt(1 - e^2)) / e^2 and its continuation to e^2 < 0, prolate spheroids.
 double arc_term(double e2) {
   if (std::abs(e2) < 0.02) {  // the difference of the two terms would lose digits
@@ -41,18 +39,19 @@ spheroid through(const spheroid& s, const std::array<double, 3>& x) {
 
 double spheroid_index(double flatness) { return flatness * arc_term(1.0 - flatness * flatness); }
 
-double spheroid::density() const { return mass / (4.0 / 3.0 * pi * equatorial * equatorial * polar); }
+double spheroid::density() const { return mass / (4.0 / 3.0 * std::numbers::pi * equatorial * equatorial * polar); }
 
 double spheroid::potential(const std::array<double, 3>& x) const {
   const spheroid s = through(*this, x);
   const double a1 = spheroid_index(s.polar / s.equatorial), a3 = 2.0 - 2.0 * a1;
   const double a2 = s.equatorial * s.equatorial, c2 = s.polar * s.polar;
-  return -pi * gravity * s.density() * (a1 * (2.0 * a2 - x[0] * x[0] - x[1] * x[1]) + a3 * (c2 - x[2] * x[2]));
+  return -std::numbers::pi * gravity * s.density() *
+         (a1 * (2.0 * a2 - x[0] * x[0] - x[1] * x[1]) + a3 * (c2 - x[2] * x[2]));
 }
 
 std::array<double, 3> spheroid::acceleration(const std::array<double, 3>& x) const {
   const spheroid s = through(*this, x);
-  const double a1 = spheroid_index(s.polar / s.equatorial), factor = -2.0 * pi * gravity * s.density();
+  const double a1 = spheroid_index(s.polar / s.equatorial), factor = -2.0 * std::numbers::pi * gravity * s.density();
   return {factor * a1 * x[0], factor * a1 * x[1], factor * (2.0 - 2.0 * a1) * x[2]};
 }
 
@@ -62,14 +61,16 @@ double spheroid::potential_energy() const {
   return -0.3 * gravity * mass * mass * size2 / (equatorial * equatorial * polar);
 }
 
-double free_fall::time() const { return 0.5 * pi * std::sqrt(radius * radius * radius / (2.0 * gravity * mass)); }
+double free_fall::time() const {
+  return 0.5 * std::numbers::pi * std::sqrt(radius * radius * radius / (2.0 * gravity * mass));
+}
 
 free_fall::state free_fall::at(double t) const {
   PLX_ASSERT(t >= 0.0 && t < time(), t, time());
-  double low = 0.0, high = 0.5 * pi;
+  double low = 0.0, high = 0.5 * std::numbers::pi;
   for (int i = 0; i < 60; ++i) {
     const double w = 0.5 * (low + high);
-    (w + 0.5 * std::sin(2.0 * w) < 0.5 * pi * t / time() ? low : high) = w;
+    (w + 0.5 * std::sin(2.0 * w) < 0.5 * std::numbers::pi * t / time() ? low : high) = w;
   }
   const double w = 0.5 * (low + high), ratio = std::cos(w) * std::cos(w);
   return {ratio, -std::sqrt(2.0 * gravity * mass / (radius * radius * radius)) * std::tan(w)};

@@ -10,8 +10,9 @@ void point_mass_options::describe(config_table& t) {
   t.add("gravity.point_mass", mass,
         {.unit = "mass", .help = "of a body at a fixed place that attracts the gas; 0: none", .min = 0.0});
   t.add("gravity.point_mass_position", position, {.unit = "length", .help = "of this body"});
-  t.add("gravity.point_mass_softening", softening,
-        {.unit = "length", .help = "s of its potential -G M / (r^2 + s^2)^(1/2); some cells wide", .min = 0.0});
+  t.add(
+      "gravity.point_mass_softening", softening,
+      {.unit = "length", .help = "s of its potential -G M / (r^2 + s^2)^(1/2), above 0; some cells wide", .min = 0.0});
 }
 
 void point_mass_module::after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>&,

@@ -1,5 +1,5 @@
-// The field of a point mass (point_mass.hpp) as a module of the step: momentum gains rho g, energy m . g, with the state
-// of each stage.
+// The field of a point mass (point_mass.hpp) as a module of the step: momentum gains rho g, energy m . g, with the
+// state of each stage.
 //
 // Thread safety: const; any thread. Cost: some 2 ns per cell and stage. Example: star/test/point_mass_test.cpp
 #pragma once

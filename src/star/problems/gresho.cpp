@@ -1,5 +1,6 @@
-// Gresho's vortex: a vortex about an axis along z in which the pressure balances the centrifugal force, alone or carried
-// by a uniform flow. It stays as it is: a test of the conservation of angular momentum, and of flow at low Mach numbers.
+// Gresho's vortex: a vortex about an axis along z in which the pressure balances the centrifugal force, alone or
+// carried by a uniform flow. It stays as it is: a test of the conservation of angular momentum, and of flow at low Mach
+// numbers.
 //
 // The speed is 5 r for r < 0.2, 2 - 5 r for r < 0.4 and 0 beyond, times gresho.speed. gresho.mach sets the pressure.
 //
@@ -23,7 +24,8 @@ class gresho_problem final : public problem {
     t.add("gresho.mach", mach_,
           {.unit = "1", .help = "largest speed over the speed of sound there", .max = 1.5, .above = 0});
     t.add("gresho.density", density_, {.unit = "density", .help = "of the gas", .above = 0});
-    t.add("gresho.scale", scale_, {.unit = "length", .help = "2.5 radii of the vortex; 1: it ends at r = 0.4", .above = 0});
+    t.add("gresho.scale", scale_,
+          {.unit = "length", .help = "2.5 radii of the vortex; 1: it ends at r = 0.4", .above = 0});
     t.add("gresho.centre", centre_, {.unit = "length", .help = "a point of the axis at the start"});
     t.add("gresho.velocity", velocity_, {.unit = "velocity", .help = "of the flow that carries the vortex"});
   }
@@ -58,8 +60,9 @@ class gresho_problem final : public problem {
   result<void> do_prepare() override {
     const double least = 1.0 / (eos().gamma() * mach_ * mach_) - 0.5;
     if (!(least > 0.0))
-      return error{"gresho.mach: expected below (2 / gamma)^(1/2), above which the pressure in the centre is negative; "
-                   "lower it"};
+      return error{
+          "gresho.mach: expected below (2 / gamma)^(1/2), above which the pressure in the centre is negative; "
+          "lower it"};
     const vector width = box_width();
     if (0.8 * scale_ > std::min(width[0], width[1]))
       return error{"gresho.scale: expected a vortex, 0.4 scales wide, inside the box; lower it, or widen the box"};

@@ -2,8 +2,8 @@
 // gamma = 1 + 1/n it stays as it is, apart from the errors of the grid: a test of gravity against pressure. Without
 // gravity its pressure is that of G = 1, and it expands.
 //
-// With polytrope.pulsation it starts with the velocity of a radial mode of small adiabatic oscillations, whose period is
-// known (star/exact/pulsation.hpp): a test of the time-dependent balance.
+// With polytrope.pulsation it starts with the velocity of a radial mode of small adiabatic oscillations, whose period
+// is known (star/exact/pulsation.hpp): a test of the time-dependent balance.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,8 +77,8 @@ class polytrope_problem final : public problem {
     star_.emplace(index_, mass_, radius_, setting().gravity > 0 ? setting().gravity : 1.0);
     if (amplitude_ == 0.0) return {};
     if (!(eos().gamma() > 4.0 / 3.0))
-      return error{fmt::format("polytrope.pulsation: expected hydro.gamma above 4/3, found {:g}; below, the star collapses",
-                               eos().gamma())};
+      return error{fmt::format(
+          "polytrope.pulsation: expected hydro.gamma above 4/3, found {:g}; below, the star collapses", eos().gamma())};
     mode_.emplace(*star_, eos().gamma(), static_cast<int>(overtone_));
     return {};
   }

@@ -21,9 +21,9 @@ struct field_errors {
 
 // The field of the first stage of the problem `spheroid` in a box of edge 2.
 field_errors errors_of(const spheroid& body, const std::array<double, 3>& centre, std::vector<std::string> sets) {
-  sets.insert(sets.begin(),
-              {"problem.name=spheroid", "mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "mesh.max_level=0",
-               "refinement.gradient_of=[]", "spheroid.surroundings=1e-12", "spheroid.pressure=1", "run.max_steps=1"});
+  sets.insert(sets.begin(), {"problem.name=spheroid", "mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "mesh.max_level=0",
+                             "refinement.gradient_of=[]", "spheroid.surroundings=1e-12", "spheroid.pressure=1",
+                             "run.max_steps=1", "hydro.integrator=rk2"});
   for (const auto& [key, value] : {std::pair{"equatorial_radius", body.equatorial}, {"polar_radius", body.polar}})
     sets.push_back("spheroid." + std::string(key) + "=" + std::to_string(value));
   sets.push_back("spheroid.centre=[" + std::to_string(centre[0]) + "," + std::to_string(centre[1]) + "," +
@@ -74,17 +74,20 @@ field_errors errors_of(const spheroid& body, const std::array<double, 3>& centre
 
 const std::string coarse = "mesh.root_blocks=[2,2,2]", fine = "mesh.root_blocks=[4,4,4]";
 
-// A sphere, an oblate and a prolate spheroid, on and off the centre. Errors fall with the width of the cells.
+// A sphere, an oblate and a prolate spheroid, on and off the centre. Errors fall with the width of the cells: that of
+// the potential inside is 2.84 G rho dx^2, which the mass of the cell itself would add; that of the acceleration is
+// largest at the surface.
 TEST(GravityFields, SpheroidsHaveTheirPotential) {
   const std::array<double, 3> on{0, 0, 0}, off{0.13, -0.07, 0.21};
-  for (const auto& [body, centre] : {std::pair{spheroid{0.6, 0.6, 1, 1}, on}, {spheroid{0.6, 0.3, 1, 1}, off},
-                                     {spheroid{0.35, 0.7, 1, 1}, off}}) {
+  for (const auto& [body, centre] :
+       {std::pair{spheroid{0.6, 0.6, 1, 1}, on}, {spheroid{0.6, 0.3, 1, 1}, off}, {spheroid{0.35, 0.7, 1, 1}, off}}) {
     const field_errors c = errors_of(body, centre, {coarse}), f = errors_of(body, centre, {fine});
-    EXPECT_LT(f.potential, 1e-3);
+    EXPECT_LT(f.potential, 3e-3);
     EXPECT_LT(f.force, 1e-2);
-    EXPECT_LT(f.inside, 5e-3);
-    EXPECT_LT(f.potential, 0.4 * c.potential);
-    EXPECT_LT(f.force, 0.7 * c.force);
+    EXPECT_LT(f.inside, 1e-3);
+    EXPECT_LT(f.potential, 0.3 * c.potential);
+    EXPECT_LT(f.force, 0.4 * c.force);
+    EXPECT_LT(f.inside, 0.25 * c.inside);
   }
 }
 
@@ -96,7 +99,7 @@ TEST(GravityFields, RefinementBoundariesLeaveNoTrace) {
                                    {coarse, "mesh.max_level=2", "refinement.regions=[0,1,0,1,0,1,2,-1,0,-1,1,0,1,1]"});
   EXPECT_LT(e.potential, 0.7 * c.potential);
   EXPECT_LT(e.force, c.force);
-  EXPECT_LT(e.inside, 1e-2);
+  EXPECT_LT(e.inside, 3e-3);
 }
 
 }  // namespace

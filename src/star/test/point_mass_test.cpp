@@ -6,9 +6,7 @@
 #include <cstdio>
 
 #include "star/gravity/point_mass_module.hpp"
-#include "star/gravity/self_gravity.hpp"
-#include "star/output/analysis.hpp"
-#include "star/test/localities_test.hpp"
+#include "star/test/gas_run.hpp"
 
 namespace plx::star {
 namespace {
@@ -27,49 +25,32 @@ TEST(PointMass, ThePullIsTheGradientOfThePotential) {
   EXPECT_DOUBLE_EQ((point_mass{2.0, {}, 0.0}.potential(0, 3, 4)), -0.4);
 }
 
-// Both modules beside self-gravity.
-outcome run_with(unsigned n, unsigned workers, std::vector<std::string> sets) {
-  sets.push_back("run.max_steps=3");  // with a regrid after step 2
+// Both modules.
+outcome run_near_a_mass(unsigned n, unsigned workers, std::vector<std::string> sets) {
+  sets.insert(sets.begin(), {"mesh.max_level=1", "run.max_steps=3"});  // with a regrid after step 2
   const point_mass_module pull({0.5, {0.05, -0.02, 0.1}, 0.05});
   const angular_momentum_module momentum;
-  const auto self = gravity::self_gravity::make({.self = true, .constant = 0.5, .order = 3}, 8).value();
-  return run_on(n, workers, sets, [](simulation&) {}, nullptr, {&momentum, &pull, self.get()});
+  return run_on(n, workers, sets, [](simulation&) {}, nullptr, {&momentum, &pull});
 }
 
 TEST(PointMass, TheBitsAreTheSameOnWorkersLocalitiesAndADevice) {
-  const outcome one = run_with(1, 2, {});
+  const outcome one = run_near_a_mass(1, 2, {});
   ASSERT_EQ(one.error, "");
-  EXPECT_NE(one.totals, run_on(1, 2, {"run.max_steps=3"}).totals);
-  expect_same(run_with(1, 1, {}), one);
-  expect_same(run_with(2, 2, {}), one);
+  EXPECT_NE(one.totals, run_on(1, 2, {"mesh.max_level=1", "run.max_steps=3"}).totals);
+  expect_same(run_near_a_mass(1, 1, {}), one);
+  expect_same(run_near_a_mass(2, 2, {}), one);
   const char* device = std::getenv("PLX_STAR_TEST_DEVICE");
   const std::string on = std::string("run.device=") + (device != nullptr ? device : "emulated");
-  for (const unsigned n : {1u, 2u}) expect_same(run_with(n, 2, {on}), one);
+  for (const unsigned n : {1u, 2u}) expect_same(run_near_a_mass(n, 2, {on}), one);
 }
-
-struct course {
-  std::unique_ptr<input> in;
-  setup s;
-  runtime rt{{.workers = 2}};
-  std::unique_ptr<simulation> sim;
-
-  explicit course(const std::vector<std::string>& sets) : in(blast(sets)), s(in->prepare().value()) {
-    sim = std::make_unique<simulation>(*in, s, rt);
-    sim->start();
-  }
-  std::vector<double> row(const char* name) {
-    const auto a = make_analysis(name).value();
-    return rt.run([&] { return analyse(*a, sim->state(), s.hydro, rt.worker_count()); });
-  }
-};
 
 // The columns of the history are sums over the final state: those of the analysis, and of the potential at cells.
 TEST(PointMass, TheHistoryHasEnergyAndAngularMomentum) {
-  course run({"problem.name=expressions", "expressions.density=1 + 0.3*x*y", "expressions.velocity_x=0.2*y - z",
-              "expressions.velocity_y=x*z", "expressions.velocity_z=0.3", "gravity.point_mass=2",
-              "gravity.point_mass_position=[0.1,0,0]", "gravity.point_mass_softening=0.3", "mesh.max_level=1",
-              "refinement.regions=[0,0.5,0,0.5,0,0.5,1]", "refinement.gradient_of=[]", "run.max_steps=2"});
-  while (!run.sim->finished()) ASSERT_TRUE(run.sim->step());
+  gas_run run({"problem.name=expressions", "expressions.density=1 + 0.3*x*y", "expressions.velocity_x=0.2*y - z",
+               "expressions.velocity_y=x*z", "expressions.velocity_z=0.3", "gravity.point_mass=2",
+               "gravity.point_mass_position=[0.1,0,0]", "gravity.point_mass_softening=0.3", "mesh.max_level=1",
+               "refinement.regions=[0,0.5,0,0.5,0,0.5,1]", "refinement.gradient_of=[]", "run.max_steps=2"});
+  run.finish();
   EXPECT_EQ(sum_names(run.s.modules), (std::vector<std::string>{"angular_momentum_x", "angular_momentum_y",
                                                                 "angular_momentum_z", "point_mass_energy"}));
   const std::vector<double> totals = run.sim->totals(), rotation = run.row("rotation");
@@ -88,19 +69,23 @@ TEST(PointMass, TheHistoryHasEnergyAndAngularMomentum) {
   EXPECT_NEAR(totals[9], energy, 1e-13);
 }
 
+TEST(PointMass, WithoutSofteningItIsRefused) {
+  EXPECT_EQ(blast({"gravity.point_mass=1"})->prepare().error().message,
+            "gravity.point_mass_softening = 0: expected a length above 0, such as the width of two cells");
+}
+
 // A disk in equilibrium about the point mass, through a refinement boundary, for a quarter of an orbit.
 TEST(PointMass, ADiskStaysInOrbit) {
-  course run({"problem.name=kepler_disk", "hydro.gamma=1.6666666666666667", "mesh.root_blocks=[4,4,2]",
-              "mesh.lower=[-2,-2,-1]", "mesh.upper=[2,2,1]", "mesh.max_level=0", "refinement.gradient_of=[]",
-              "gravity.point_mass=1", "gravity.point_mass_softening=0.2", "kepler_disk.sound_speed=0.3",
-              "run.t_end=1.6", "run.max_steps=0"});
+  gas_run run({"problem.name=kepler_disk", "mesh.root_blocks=[4,4,2]", "mesh.lower=[-2,-2,-1]", "mesh.upper=[2,2,1]",
+               "gravity.point_mass=1", "gravity.point_mass_softening=0.2", "kepler_disk.sound_speed=0.25",
+               "kepler_disk.exponent=1.85", "run.t_end=1.6"});
   const std::vector<double> before = run.row("rotation"), energies = run.row("energies");
-  while (!run.sim->finished()) ASSERT_TRUE(run.sim->step());
+  run.finish();
   const std::vector<double> after = run.row("rotation"), end = run.row("energies");
   std::printf("disk: %ld steps, L %.6g -> %.6g, mass %.6g -> %.6g, kinetic %.6g -> %.6g, floors %ld\n",
               static_cast<long>(run.sim->steps()), before[5], after[5], before[6], after[6], energies[0], end[0],
               static_cast<long>(run.sim->floors().density));
-  EXPECT_NEAR(after[5] / before[5], 1.0, 1e-3);
+  EXPECT_NEAR(after[5] / before[5], 1.0, 5e-3);
   EXPECT_NEAR(after[6] / before[6], 1.0, 1e-3);
   EXPECT_NEAR(end[0] / energies[0], 1.0, 0.02);
 }

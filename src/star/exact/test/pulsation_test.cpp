@@ -9,9 +9,7 @@ namespace {
 
 // Known values for gamma = 5/3, such as those of Cox (1980), chapter 8.
 TEST(Pulsation, FrequenciesAreTheKnownOnes) {
-  const struct {
-    double n, first, second;
-  } all[] = {{1.5, 2.706, 12.54}, {3, 9.255, 16.98}};
+  const struct { double n, first, second; } all[] = {{1.5, 2.706, 12.54}, {3, 9.255, 16.98}};
   for (const auto& known : all) {
     const polytrope star(known.n, 1, 1, 1);
     EXPECT_NEAR(pulsation(star, 5.0 / 3.0).square(), known.first, 1e-3) << known.n;
@@ -32,7 +30,8 @@ TEST(Pulsation, TheModeGivesItsFrequency) {
       const auto h = [&](double at) { return p.displacement(at) * star.radius / at; };
       const auto pressure = [&](double at) { return star.pressure(star.density(at)); };
       const double slope = (h(r + d) - h(r - d)) / (2 * d), fall = (pressure(r + d) - pressure(r - d)) / (2 * d);
-      above += gamma * pressure(r) * std::pow(r, 4) * slope * slope - (3 * gamma - 4) * fall * std::pow(r, 3) * h(r) * h(r);
+      above +=
+          gamma * pressure(r) * std::pow(r, 4) * slope * slope - (3 * gamma - 4) * fall * std::pow(r, 3) * h(r) * h(r);
       below += star.density(r) * std::pow(r, 4) * h(r) * h(r);
     }
     EXPECT_NEAR(above / below, p.frequency() * p.frequency(), 2e-3 * p.frequency() * p.frequency());

@@ -8,8 +8,6 @@
 namespace plx::star {
 namespace {
 
-using std::numbers::pi;
-
 TEST(Spheroid, ASphereIsNewtons) {
   const spheroid s{0.5, 0.5, 3.0, 2.0};
   EXPECT_NEAR(s.potential({0, 0, 0}), -1.5 * 6.0 / 0.5, 1e-13);
@@ -53,14 +51,14 @@ TEST(Spheroid, ThePotentialFitsItself) {
         up[a] += 1e-4, down[a] -= 1e-4;
         laplace += (s.acceleration(down)[a] - s.acceleration(up)[a]) / 2e-4;
       }
-      EXPECT_NEAR(laplace, 4 * pi * source, 1e-6);
+      EXPECT_NEAR(laplace, 4 * std::numbers::pi * source, 1e-6);
     }
   }
 }
 
 TEST(FreeFall, TheSphereObeysNewtonsLaw) {
   const free_fall f{2.0, 3.0, 0.5};
-  EXPECT_NEAR(f.time(), 0.5 * pi * std::sqrt(8.0 / 3.0), 1e-14);
+  EXPECT_NEAR(f.time(), 0.5 * std::numbers::pi * std::sqrt(8.0 / 3.0), 1e-14);
   EXPECT_DOUBLE_EQ(f.at(0).ratio, 1.0);
   for (const double share : {0.1, 0.5, 0.9, 0.99}) {
     const double t = share * f.time();

@@ -1,10 +1,10 @@
-// Evrard's collapse: a cold sphere of gas with rho ~ 1 / r at rest. With gravity.self it falls inward, a shock forms near
-// the centre and runs outward through the falling gas, and the star behind it settles to equilibrium. Gravitational
-// energy becomes kinetic, then thermal energy: a test of the total energy.
+// Evrard's collapse: a cold sphere of gas with rho ~ 1 / r at rest. With gravity.self it falls inward, a shock forms
+// near the centre and runs outward through the falling gas, and the star behind it settles to equilibrium.
+// Gravitational energy becomes kinetic, then thermal energy: a test of the total energy.
 //
-// rho = M / (2 pi R^2 r), u = 0.05 G M / R. In units of R, M and G, by a fine computation in one dimension: kinetic energy
-// is largest, 0.450, at t = 0.88, thermal energy, 1.76, at t = 1.07, the potential energy is lowest, -2.55, at t = 1.05;
-// their sum is -0.617.
+// rho = M / (2 pi R^2 r), u = 0.05 G M / R. In units of R, M and G, by a fine computation in one dimension: kinetic
+// energy is largest, 0.450, at t = 0.88, thermal energy, 1.76, at t = 1.07, the potential energy is lowest, -2.55, at t
+// = 1.05; their sum is -0.617.
 //
 // Source: Evrard (1988), Mon. Not. R. Astron. Soc. 235, 911.
 #include <fmt/format.h>
@@ -28,11 +28,10 @@ class evrard_problem final : public problem {
     t.add("evrard.mass", mass_, {.unit = "mass", .help = "of the sphere", .above = 0});
     t.add("evrard.radius", radius_, {.unit = "length", .help = "of the sphere", .above = 0});
     t.add("evrard.centre", centre_, {.unit = "length", .help = "of the sphere"});
-    t.add("evrard.internal_energy", heat_,
-          {.unit = "1", .help = "per mass, over G M / R", .max = 10, .above = 0});
+    t.add("evrard.internal_energy", heat_, {.unit = "1", .help = "per mass, over G M / R", .max = 10, .above = 0});
     t.add("evrard.surroundings", thin_,
           {.unit = "1",
-           .help = "density around the sphere over that at its surface; the pressure is that at the surface",
+           .help = "density around the sphere, of the same temperature, over that at its surface",
            .max = 0.1,
            .above = 0});
   }
@@ -44,7 +43,7 @@ class evrard_problem final : public problem {
     primitive w;
     // Finite in the centre, where no sample of a cell's average is.
     w.density = r < radius_ ? at_surface * radius_ / std::max(r, 1e-6 * radius_) : thin_ * at_surface;
-    w.pressure = (eos().gamma() - 1.0) * energy * std::max(w.density, at_surface);
+    w.pressure = (eos().gamma() - 1.0) * energy * w.density;
     return w;
   }
 

@@ -1,5 +1,6 @@
 // A thick disk of gas in orbit about a point mass (gravity.point_mass) in exact equilibrium: angular velocity
-// W(R) = W0 (R / R0)^-a with the Kepler value at R0, pressure p = K rho^gamma, enthalpy h = gamma / (gamma - 1) p / rho:
+// W(R) = W0 (R / R0)^-a with the Kepler value at R0, pressure p = K rho^gamma, enthalpy h = gamma / (gamma - 1) p /
+// rho:
 //
 //   h(R, z) = h0 + phi(R0, 0) - phi(R, z) + W0^2 R0^2 / (2 - 2 a) ((R / R0)^(2 - 2 a) - 1)
 //
@@ -29,11 +30,15 @@ class kepler_disk_problem final : public problem {
     t.add("kepler_disk.sound_speed", sound_,
           {.unit = "1", .help = "there, over the orbital speed; larger: a thicker disk", .max = 0.5, .above = 0});
     t.add("kepler_disk.exponent", exponent_,
-          {.unit = "1", .help = "a of the angular velocity ~ R^-a; nearer to 1.5: a wider disk", .max = 1.99, .above = 1.5});
+          {.unit = "1",
+           .help = "a of the angular velocity ~ R^-a; nearer to 1.5: a wider disk",
+           .max = 1.99,
+           .above = 1.5});
     t.add("kepler_disk.atmosphere", thin_,
           {.unit = "1", .help = "density around the disk over the largest", .max = 0.1, .above = 0});
-    t.add("kepler_disk.ripple", ripple_,
-          {.unit = "1", .help = "amplitude of a relative perturbation of the density, cos(2 phi)", .min = 0, .max = 0.5});
+    t.add(
+        "kepler_disk.ripple", ripple_,
+        {.unit = "1", .help = "amplitude of a relative perturbation of the density, cos(2 phi)", .min = 0, .max = 0.5});
   }
 
   bool has_exact(double t) const override { return t == 0 || ripple_ == 0; }
@@ -75,10 +80,8 @@ class kepler_disk_problem final : public problem {
   }
 
  private:
-  /// Of the circle of largest density: r dphi/dr = v^2.
-  double speed() const {
-    return radius_ * std::sqrt(-setting().attractor.pull(radius_, 0, 0));
-  }
+  /// On the circle of largest density: v^2 = r dphi/dr.
+  double speed() const { return radius_ * std::sqrt(-setting().attractor.pull(radius_, 0, 0)); }
   double enthalpy() const {
     const double c = sound_ * speed();
     return c * c / (eos().gamma() - 1.0);

@@ -1,6 +1,6 @@
-// A homogeneous sphere or spheroid of cold gas at rest, in thin gas. With gravity.self its potential and acceleration are
-// known in closed form, and a sphere collapses to a point within one free-fall time, homogeneous at all times: a test of
-// gravity alone, since pressure does nothing.
+// A homogeneous sphere or spheroid of cold gas at rest, in thin gas. With gravity.self its potential and acceleration
+// are known in closed form, and a sphere collapses to a point within one free-fall time, homogeneous at all times: a
+// test of gravity alone, since pressure does nothing.
 //
 // Source: Chandrasekhar (1969), Ellipsoidal Figures of Equilibrium, chapter 3; Truelove et al. (1998), Astrophys. J.
 // 495, 821, section 5.1 (the collapse).

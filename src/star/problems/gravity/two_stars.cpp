@@ -1,6 +1,6 @@
-// Two polytropes on a circular orbit about the middle of the box, counterclockwise in the plane z = 0. Far apart they move
-// as two points: separation, phase and angular momentum are Kepler's. The stars are spheres, without tides: closer ones
-// begin with an oscillation.
+// Two polytropes on a circular orbit about the middle of the box, counterclockwise in the plane z = 0. Far apart they
+// move as two points: separation, phase and angular momentum are Kepler's. The stars are spheres, without tides: closer
+// ones begin with an oscillation.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -72,8 +72,8 @@ class two_stars_problem final : public problem {
     const vector width = box_width();
     for (int s = 0; s < 2; ++s)
       if (std::abs(place(s)) + radii_[s] > 0.5 * std::min(width[0], width[1]))
-        return error{fmt::format("two_stars.separation = {:g}: expected an orbit inside the box, {:g} wide", separation_,
-                                 std::min(width[0], width[1]))};
+        return error{fmt::format("two_stars.separation = {:g}: expected an orbit inside the box, {:g} wide",
+                                 separation_, std::min(width[0], width[1]))};
     for (int s = 0; s < 2; ++s) stars_[s].emplace(index_, masses_[s], radii_[s], constant());
     return {};
   }
@@ -85,7 +85,9 @@ class two_stars_problem final : public problem {
     return std::sqrt(constant() * total() / (separation_ * separation_ * separation_));
   }
   /// x of the star's centre at the start, from the centre of mass.
-  double place(int s) const { return s == 0 ? separation_ * masses_[1] / total() : -separation_ * masses_[0] / total(); }
+  double place(int s) const {
+    return s == 0 ? separation_ * masses_[1] / total() : -separation_ * masses_[0] / total();
+  }
 
   double index_ = 1.5, separation_ = 0.5, atmosphere_ = 1e-6;
   std::array<double, 2> masses_{0.5, 0.5}, radii_{0.12, 0.12};

@@ -10,7 +10,6 @@
 namespace plx::star {
 namespace {
 
-using std::numbers::pi;
 using test::box;
 using test::is_refused;
 using test::prepared;
@@ -31,9 +30,10 @@ double sum_over(const box& b, const std::vector<double>& u, int variable) {
 }
 
 TEST(GravityProblems, ASpheroidHasItsMass) {
-  const auto p = prepared("spheroid", {"spheroid.equatorial_radius=0.7", "spheroid.polar_radius=0.4",
-                                       "spheroid.surroundings=1e-9", "spheroid.mass=3"},
-                          in_gravity(1));
+  const auto p = prepared(
+      "spheroid",
+      {"spheroid.equatorial_radius=0.7", "spheroid.polar_radius=0.4", "spheroid.surroundings=1e-9", "spheroid.mass=3"},
+      in_gravity(1));
   for (const int n : {8, 24}) {
     const box b(n, 2);
     EXPECT_NEAR(sum_over(b, b.fill(*p), i_density), 3.0, 1e-7);
@@ -44,11 +44,12 @@ TEST(GravityProblems, ASpheroidHasItsMass) {
 
 // The averages at a later time have the same mass, and the kinetic energy that the potential energy has lost.
 TEST(GravityProblems, ACollapsingSphereKeepsMassAndEnergy) {
-  const auto p = prepared("spheroid", {"spheroid.equatorial_radius=0.8", "spheroid.surroundings=1e-9",
-                                       "spheroid.pressure=1e-9", "spheroid.velocity=[0,0,0.1]"},
+  const auto p = prepared("spheroid",
+                          {"spheroid.equatorial_radius=0.8", "spheroid.surroundings=1e-9", "spheroid.pressure=1e-9",
+                           "spheroid.velocity=[0,0,0.1]"},
                           in_gravity(1));
   EXPECT_FALSE(p->has_exact(1.0));
-  const box b(32, 2);
+  const box b(16, 2);
   const auto u = b.fill(*p, 0.5);
   const double radius = p->references(0.5)[1].value;
   EXPECT_LT(radius, 0.75);
@@ -59,11 +60,10 @@ TEST(GravityProblems, ACollapsingSphereKeepsMassAndEnergy) {
 
 TEST(GravityProblems, EvrardsSphereHasItsMassAndHeat) {
   const auto p = prepared("evrard", {"evrard.radius=0.8", "evrard.mass=2", "evrard.surroundings=1e-9"}, in_gravity(1));
-  const box b(32, 2);
+  const box b(16, 2);
   const auto u = b.fill(*p);
   EXPECT_NEAR(sum_over(b, u, i_density), 2.0, 0.01);
-  EXPECT_NEAR(sum_over(b, u, i_energy), 0.05 * 2 * 2 / 0.8 + (8 - 4.0 / 3 * pi * 0.512) * p->at({0.9, 0.9, 0}, 0).pressure * 1.5,
-              0.01);
+  EXPECT_NEAR(sum_over(b, u, i_energy), 0.05 * 2 * 2 / 0.8, 0.01);
 }
 
 // Radial balance of pressure, rotation and the point mass, and along z.
@@ -85,22 +85,22 @@ TEST(GravityProblems, ADiskIsInEquilibrium) {
   }
   EXPECT_DOUBLE_EQ(p->at({1, 0, 0}, 0).density, 1.0);
   // The thin gas around it is in hydrostatic equilibrium.
-  const primitive out = p->at({1.8, 0, 0.5}, 0), up = p->at({1.8, 0, 0.5 + h}, 0);
-  EXPECT_NEAR((up.pressure - out.pressure) / h, out.density * m.pull(1.8, 0, 0.5) * 0.5, 1e-9);
+  const primitive out = p->at({0.3, 0, 0.8}, 0), up = p->at({0.3, 0, 0.8 + h}, 0);
+  EXPECT_NEAR((up.pressure - out.pressure) / h, out.density * m.pull(0.3, 0, 0.8) * 0.8, 1e-9);
 }
 
 TEST(GravityProblems, TwoStarsOrbitTheirCentreOfMass) {
   for (const char* synchronous : {"false", "true"}) {
-    const auto p = prepared("two_stars", {"two_stars.masses=[0.6,0.3]", "two_stars.radii=[0.3,0.25]",
-                                          "two_stars.separation=1", "two_stars.atmosphere=1e-9",
-                                          std::string("two_stars.synchronous=") + synchronous},
+    const auto p = prepared("two_stars",
+                            {"two_stars.masses=[0.6,0.3]", "two_stars.radii=[0.3,0.25]", "two_stars.separation=1",
+                             "two_stars.atmosphere=1e-9", std::string("two_stars.synchronous=") + synchronous},
                             in_gravity(1.2));
-    const box b(32, 2.4);
+    const box b(16, 2.4);
     const auto u = b.fill(*p);
-    EXPECT_NEAR(sum_over(b, u, i_density), 0.9, 2e-3);
-    for (int a = 0; a < 3; ++a) EXPECT_NEAR(sum_over(b, u, i_momentum + a), 0.0, 2e-3);
+    EXPECT_NEAR(sum_over(b, u, i_density), 0.9, 0.01);
+    for (int a = 0; a < 3; ++a) EXPECT_NEAR(sum_over(b, u, i_momentum + a), 0.0, 0.01);
     const auto known = p->references(0);
-    EXPECT_NEAR(known[0].value, 2 * pi / std::sqrt(0.9), 1e-12);
+    EXPECT_NEAR(known[0].value, 2 * std::numbers::pi / std::sqrt(0.9), 1e-12);
     const double turn = std::sqrt(0.9), reduced = 0.6 * 0.3 / 0.9;
     EXPECT_NEAR(known[2].value, reduced * turn, 1e-12);
     EXPECT_NEAR(p->at({1.0 / 3, 0, 0}, 0).velocity[1], turn / 3, 1e-12);
@@ -113,7 +113,7 @@ TEST(GravityProblems, APulsatingStarStartsWithItsMode) {
   const auto known = p->references(0);
   EXPECT_EQ(known.back().name, "pulsation_period");
   EXPECT_NEAR(known.back().value, 3.8197 * std::pow(0.8, 1.5), 1e-3);
-  EXPECT_NEAR(p->at({0, 0, 0.79999}, 0).velocity[2], 0.1 * 0.8 * 2 * pi / known.back().value, 1e-3);
+  EXPECT_NEAR(p->at({0, 0, 0.79999}, 0).velocity[2], 0.1 * 0.8 * 2 * std::numbers::pi / known.back().value, 1e-3);
   EXPECT_EQ(p->at({0, 0.9, 0}, 0).velocity[1], 0.0);
   EXPECT_FALSE(p->has_exact(0.1));
 }
@@ -134,11 +134,14 @@ TEST(GravityProblems, GreshosVortexIsInEquilibrium) {
 }
 
 TEST(GravityProblems, OptionsThatDoNotFitAreRefused) {
-  for (const auto& [name, option] :
-       {std::pair{"spheroid", "spheroid.polar_radius=0.6"}, {"evrard", "evrard.radius=0.6"},
-        {"two_stars", "two_stars.radii=[0.3,0.3]"}, {"two_stars", "two_stars.masses=[1,0]"},
-        {"two_stars", "two_stars.separation=0.9"}, {"gresho", "gresho.mach=1.4"}, {"gresho", "gresho.scale=2"},
-        {"kepler_disk", "kepler_disk.radius=1"}})
+  for (const auto& [name, option] : {std::pair{"spheroid", "spheroid.polar_radius=0.6"},
+                                     {"evrard", "evrard.radius=0.6"},
+                                     {"two_stars", "two_stars.radii=[0.3,0.3]"},
+                                     {"two_stars", "two_stars.masses=[1,0]"},
+                                     {"two_stars", "two_stars.separation=0.9"},
+                                     {"gresho", "gresho.mach=1.4"},
+                                     {"gresho", "gresho.scale=2"},
+                                     {"kepler_disk", "kepler_disk.radius=1"}})
     EXPECT_TRUE(is_refused(name, option)) << option;
 }
 
