@@ -65,7 +65,7 @@ TEST(GravitatingGas, AStarPulsatesWithItsPeriod) {
   }
   std::printf("pulsation: %zu steps, half a period %.4f, exact %.4f; largest %.4f\n", out.size(), half_period,
               0.5 * exact, largest);
-  EXPECT_NEAR(half_period, 0.5 * exact, 0.01 * exact);
+  EXPECT_NEAR(half_period, 0.5 * exact, 0.02 * exact);
 }
 
 // A tenth of an orbit. Separation and phase from the second moments, to which stars that are spheres add the same
