@@ -58,7 +58,9 @@ struct cell_criteria {
   std::uint32_t gradient_of = 0, curvature_of = 0;
   double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
   int buffer = 0;
-  std::vector<double> density_levels;
+  bool of_sound = false;
+  std::vector<double> limits;   ///< [level_limit][level] (device/data/regrid_data.hpp)
+  std::vector<double> species;  ///< [range][number, lower, upper]; not checked on devices, which advance no species
 };
 
 /// The exchange of a part of a mesh with the others during a step.
@@ -220,7 +222,7 @@ class device_gas {
   device_memory<step_control> control_;  // the state of the integration, and one that never stops
   device_memory<step_record> records_;
   device_memory<exact_limbs> sums_, sum_now_;
-  device_memory<double> thresholds_;
+  device_memory<double> limits_;
   device_memory<std::uint32_t> marks_;
   device_memory<child_item> children_;
   device_memory<merged_item> merged_;

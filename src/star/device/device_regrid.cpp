@@ -10,7 +10,7 @@ namespace plx::star::device {
 
 std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
   put_ghosts(arenas_[now_].data(), control_.data() + 1);
-  thresholds_.set(on_, criteria.density_levels);
+  limits_.set(on_, criteria.limits);
   marks_.set(on_, std::vector<std::uint32_t>(static_cast<std::size_t>(n_blocks_), 0));
   on_.synchronize();
   marks_arguments a;
@@ -20,8 +20,9 @@ std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
   a.gradient_refine = criteria.gradient_refine, a.gradient_coarsen = criteria.gradient_coarsen;
   a.curvature_refine = criteria.curvature_refine, a.curvature_coarsen = criteria.curvature_coarsen;
   a.buffer = criteria.buffer;
-  a.n_thresholds = static_cast<int>(criteria.density_levels.size());
-  a.thresholds = thresholds_.data();
+  a.of_sound = criteria.of_sound;
+  a.n_levels = static_cast<int>(criteria.limits.size()) / level_limit_count;
+  a.limits = limits_.data();
   a.source = arenas_[now_].data();
   a.slabs = slabs_.data();
   a.inflow = inflow_.data();

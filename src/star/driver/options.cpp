@@ -4,9 +4,6 @@
 
 #include <algorithm>
 
-#include <cmath>
-
-#include "mesh/tree/location.hpp"
 #include "star/gravity/point_mass_module.hpp"
 #include "star/gravity/self_gravity.hpp"
 #include "star/hydro/isa.hpp"
@@ -50,77 +47,6 @@ result<void> run_options::check() const {
     return error{fmt::format("run.dt_growth = {:g}: expected a ratio above 1, or 0 for no limit", dt_growth)};
   if (dt_max > 0.0 && dt_min > dt_max)
     return error{fmt::format("run.dt_min = {:g}: expected at most run.dt_max = {:g}", dt_min, dt_max)};
-  return {};
-}
-
-void refinement_options::describe(config_table& t) {
-  const std::vector<std::string> known{"rho", "vel1", "vel2", "vel3", "press"};
-  t.section("refinement", "Where the mesh is refined, up to mesh.max_level");
-  t.add("refinement.interval", interval, {.unit = "steps", .help = "between regrid checks", .min = 1});
-  t.add("refinement.buffer", buffer,
-        {.unit = "cells", .help = "width of the layer refined around a marked cell", .min = 0, .max = 64});
-  t.add("refinement.coarsen_after", coarsen_after,
-        {.help = "consecutive checks in which a block must request coarsening", .min = 1, .max = 1000});
-  t.add("refinement.gradient_of", gradient_of,
-        {.help = "variables whose relative difference between neighbouring cells is checked", .choices = known});
-  t.add("refinement.gradient_refine", gradient_refine,
-        {.unit = "1", .help = "relative difference above which a cell is marked", .above = 0});
-  t.add("refinement.gradient_coarsen", gradient_coarsen,
-        {.unit = "1", .help = "a block may be coarsened when all its differences are below", .min = 0});
-  t.add("refinement.curvature_of", curvature_of,
-        {.help = "variables whose ratio of second to first differences is checked", .choices = known});
-  t.add("refinement.curvature_refine", curvature_refine,
-        {.unit = "1", .help = "ratio above which a cell is marked; ratios are at most 1", .above = 0});
-  t.add("refinement.curvature_coarsen", curvature_coarsen,
-        {.unit = "1", .help = "a block may be coarsened when all its ratios are below", .min = 0});
-  t.add("refinement.density_levels", density_levels,
-        {.unit = "code", .help = "number l: blocks of level l are refined where the density exceeds it", .min = 0});
-  t.add(
-      "refinement.regions", regions,
-      {.help = "boxes that are always refined: x lower, x upper, y lower, y upper, z lower, z upper, level, next box"});
-}
-
-namespace {
-
-result<void> check_region(const double* box, std::size_t index) {
-  for (int a = 0; a < 3; ++a)
-    if (!(box[2 * a] < box[2 * a + 1]))
-      return error{
-          fmt::format("refinement.regions, box {}: expected {} lower < upper, found {} and {}; the order is x "
-                      "lower, x upper, y lower, y upper, z lower, z upper, level",
-                      index, "xyz"[a], box[2 * a], box[2 * a + 1])};
-  if (box[6] >= 0 && box[6] <= mesh::deepest_level && box[6] == std::floor(box[6])) return {};
-  return error{fmt::format("refinement.regions, box {}: expected a level from 0 to {}, found {}", index,
-                           mesh::deepest_level, box[6])};
-}
-
-}  // namespace
-
-result<void> refinement_options::check() const {
-  if (gradient_coarsen > gradient_refine)
-    return error{fmt::format("refinement.gradient_coarsen = {}: expected at most refinement.gradient_refine ({})",
-                             gradient_coarsen, gradient_refine)};
-  if (curvature_coarsen > curvature_refine)
-    return error{fmt::format("refinement.curvature_coarsen = {}: expected at most refinement.curvature_refine ({})",
-                             curvature_coarsen, curvature_refine)};
-  if (regions.size() % 7 != 0)
-    return error{
-        fmt::format("refinement.regions: expected seven numbers per box (x lower, x upper, y lower, y upper, "
-                    "z lower, z upper, level), found {} numbers",
-                    regions.size())};
-  for (std::size_t r = 0; r < regions.size(); r += 7)
-    if (auto box = check_region(&regions[r], r / 7); !box) return box;
-  return {};
-}
-
-result<void> refinement_options::check_inside(const mesh::domain& box) const {
-  for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
-    for (int a = 0; a < 3; ++a)
-      if (regions[r + 2 * a] >= box.upper[a] || regions[r + 2 * a + 1] <= box.lower[a])
-        return error{
-            fmt::format("refinement.regions, box {}: {} from {} to {} is outside of the mesh, which extends from {} "
-                        "to {}",
-                        r / 7, "xyz"[a], regions[r + 2 * a], regions[r + 2 * a + 1], box.lower[a], box.upper[a])};
   return {};
 }
 
@@ -327,7 +253,6 @@ result<setup> input::prepare() {
                     run.device, parameters->n_species)};
   if (auto fine = run.check(); !fine) return fine.error();
   if (auto fine = refinement.check(); !fine) return fine.error();
-  if (auto fine = refinement.check_inside(*box); !fine) return fine.error();
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
   if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end); !fine) return fine.error();
   const auto code_units = units.make();
@@ -339,12 +264,16 @@ result<setup> input::prepare() {
     return error{"gravity.point_mass_softening = 0: expected a length above 0, such as the width of two cells"};
   star::point_mass attractor{attraction.constant * point_mass.mass, {}, point_mass.softening};
   std::copy_n(point_mass.position.begin(), 3, attractor.position);
+  const bool has_gravity = gravity.self || gravity.constant > 0.0 || point_mass.mass > 0.0 || code_units->known;
+  const double constant = has_gravity ? attraction.constant : 0.0;
+  if (auto fine = refinement.check_for(*box, parameters->n_species, constant); !fine) return fine.error();
   if (auto ready = problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level),
                                      *code_units, gravity.self ? attraction.constant : 0.0, attractor});
       !ready)
     return ready.error();
 
-  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(), {}, *code_units, problem->modules()};
+  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(),
+          {},   *code_units, problem->modules(),      constant};
   if (gravity.self || point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::angular_momentum_module>());
   if (point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::point_mass_module>(attractor));
   if (gravity.self) {

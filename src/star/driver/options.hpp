@@ -22,6 +22,7 @@
 #include "star/hydro/options.hpp"
 #include "star/output/series/series_options.hpp"
 #include "star/problems/problem.hpp"
+#include "star/refine/options.hpp"
 #include "star/units/units.hpp"
 
 namespace plx::star {
@@ -42,27 +43,6 @@ struct run_options {
   result<void> check() const;
 
   void describe(config_table& table);
-};
-
-/// Section [refinement]: where the mesh is refined. All criteria apply; the finest requested level wins.
-struct refinement_options {
-  std::int64_t interval = 4;       ///< steps between checks
-  std::int64_t buffer = 2;         ///< cells around a marked one that are refined with it
-  std::int64_t coarsen_after = 3;  ///< consecutive checks in which a block must request it
-  std::vector<std::string> gradient_of{"rho", "press"};
-  double gradient_refine = 0.4;
-  double gradient_coarsen = 0.15;
-  std::vector<std::string> curvature_of;
-  double curvature_refine = 0.6;
-  double curvature_coarsen = 0.3;
-  std::vector<double> density_levels;
-  std::vector<double> regions;
-
-  void describe(config_table& table);
-  /// Errors: one line about the first value that does not fit the others.
-  result<void> check() const;
-  /// Errors: one line about the first region that no block overlaps.
-  result<void> check_inside(const mesh::domain& box) const;
 };
 
 /// Section [output]: which files are written when. None of it affects the physics.
@@ -95,6 +75,7 @@ struct setup {
   mesh::boundary_values sides;
   units code_units;
   std::vector<const step_module*> modules;  ///< additional physics; they outlive what is made of the setup
+  double gravitational_constant = 0.0;      ///< code units; 0: none is known
 };
 
 class input {

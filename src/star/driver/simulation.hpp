@@ -25,6 +25,7 @@
 #include "star/driver/balancer.hpp"
 #include "star/driver/block_costs.hpp"
 #include "star/driver/options.hpp"
+#include "star/refine/block_limit.hpp"
 #include "star/runners/stepper.hpp"
 #include "star/state/gas.hpp"
 
@@ -117,6 +118,8 @@ class simulation {
   std::optional<bad_cell> advance_all(double dt);
   result<void> advance_device();
   void adapt_on_device();
+  std::vector<mesh::flag> flags_of_criteria();
+  void warn_of_limit();
   void stepped();
   void take_sums(const std::vector<exact_sum>& local);
   std::vector<double> totals_of_gas() const;
@@ -130,6 +133,8 @@ class simulation {
   runtime& rt_;
   gas gas_;
   stepper stepper_;
+  block_limit limit_;
+  bool warned_of_limit_ = false;
   block_costs costs_;
   balancer balance_;
   std::unique_ptr<device_course> device_;

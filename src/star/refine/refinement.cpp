@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numbers>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -10,6 +11,7 @@
 #include "num/symmetric.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
+#include "star/device/data/regrid_data.hpp"
 #include "star/device/device_gas.hpp"
 
 namespace plx::star {
@@ -23,6 +25,8 @@ namespace {
 constexpr int n_looked_at = 5;
 constexpr const char* looked_at[n_looked_at] = {"rho", "vel1", "vel2", "vel3", "press"};
 constexpr int i_pressure = 4, i_sound = 5, n_values = 6;
+/// The distances of a range of mass fractions from 0 and 1 are this much shorter where a block is not to be coarsened.
+constexpr double species_kept = 0.5;
 
 std::uint32_t bits_of(const std::vector<std::string>& names) {
   std::uint32_t bits = 0;
@@ -55,18 +59,19 @@ marks look_at_regions(const mesh::block_mesh& mesh, slot_id slot, const std::vec
 
 class block_marker {
  public:
-  block_marker(const gas& g, const setup& s, const refinement_options& o)
+  block_marker(const gas& g, const setup& s, const refinement_options& o, const device::cell_criteria& criteria)
       : g_(g),
         s_(s),
-        o_(o),
-        gradient_(bits_of(o.gradient_of)),
-        curvature_(bits_of(o.curvature_of)),
-        buffer_(std::min<int>(static_cast<int>(o.buffer), s.domain.block_size)) {}
+        regions_(o.regions),
+        o_(criteria),
+        gradient_(criteria.gradient_of),
+        curvature_(criteria.curvature_of),
+        levels_(criteria.limits.size() / device::level_limit_count) {}
 
   marks operator()(slot_id slot, worker_scratch::one& mine) const {
-    marks m = look_at_regions(g_.mesh, slot, o_.regions);
+    marks m = look_at_regions(g_.mesh, slot, regions_);
     const int n = g_.mesh.block_size(), level = g_.mesh.level(slot);
-    const cells_of c(mine.criteria, n);
+    const cells_of c(mine.criteria, n, o_.species.size() / 3);
     fill_values(slot, mine, c);
     std::fill(c.gradient, c.curvature + n * n * n, 0.0);
     for (int v = 0; v < n_looked_at; ++v)
@@ -74,13 +79,18 @@ class block_marker {
         if ((gradient_ >> v & 1) != 0) add_gradient(c, v, axis);
         if ((curvature_ >> v & 1) != 0) add_curvature(c, v, axis);
       }
-    const double marked_above = threshold(level), kept_above = threshold(level - 1);
+    const double marked_above = limit(device::dense, level), kept_above = limit(device::dense_kept, level);
+    const double marked_below = limit(device::jeans, level), kept_below = limit(device::jeans_kept, level);
     for (int i = 0; i < n * n * n; ++i) {
-      const double density = c.value(0)[c.index(i % n, i / n % n, i / n / n)];
-      if (c.gradient[i] > o_.gradient_refine || c.curvature[i] > o_.curvature_refine || density > marked_above)
+      const std::ptrdiff_t at = c.index(i % n, i / n % n, i / n / n);
+      const double density = c.value(0)[at], sound = o_.of_sound ? c.value(i_sound)[at] : HUGE_VAL;
+      const bool in_range = in_species_range(c, at, 1.0);
+      if (c.gradient[i] > o_.gradient_refine || c.curvature[i] > o_.curvature_refine || density > marked_above ||
+          sound * sound < marked_below * density || in_range)
         m.directions |= reached(i % n, i / n % n, i / n / n, n);
       const bool quiet = (c.gradient[i] < o_.gradient_coarsen || gradient_ == 0) &&
-                         (c.curvature[i] < o_.curvature_coarsen || curvature_ == 0) && !(density > kept_above);
+                         (c.curvature[i] < o_.curvature_coarsen || curvature_ == 0) && !(density > kept_above) &&
+                         !(sound * sound < kept_below * density) && !in_species_range(c, at, species_kept);
       m.may_coarsen = m.may_coarsen && quiet;
     }
     if (m.directions != 0) m.may_coarsen = false;
@@ -88,10 +98,11 @@ class block_marker {
   }
 
  private:
-  /// Buffers for a block: values [value][k][j][i] with one layer of cells around it, and per cell the largest ratios.
+  /// Buffers for a block: values [value][k][j][i] with one layer of cells around it, the fractions of species_ranges
+  /// after those of n_values; and per cell the largest ratios.
   struct cells_of {
-    cells_of(std::vector<double>& memory, int block_size) : n(block_size), width(n + 2) {
-      const std::size_t values = static_cast<std::size_t>(n_values) * width * width * width;
+    cells_of(std::vector<double>& memory, int block_size, std::size_t ranges) : n(block_size), width(n + 2) {
+      const std::size_t values = (n_values + ranges) * static_cast<std::size_t>(width * width * width);
       memory.resize(values + 2 * static_cast<std::size_t>(n) * n * n);
       data = memory.data();
       gradient = data + values;
@@ -105,8 +116,23 @@ class block_marker {
     double *data, *gradient, *curvature;
   };
 
-  double threshold(int level) const {
-    return level >= 0 && level < static_cast<int>(o_.density_levels.size()) ? o_.density_levels[level] : HUGE_VAL;
+  double limit(device::level_limit which, int level) const {
+    return o_.limits[static_cast<std::size_t>(which) * levels_ + static_cast<std::size_t>(level)];
+  }
+
+  /// Does a range of mass fractions, with its distances from 0 and 1 multiplied by `share`, contain the cell's fraction
+  /// or a value between it and that of a neighbour? Where no cell of a block does, no mean of eight cells does.
+  bool in_species_range(const cells_of& c, std::ptrdiff_t at, double share) const {
+    for (std::size_t r = 0; r < o_.species.size() / 3; ++r) {
+      const double* x = c.value(n_values + static_cast<int>(r)) + at;
+      double least = *x, most = *x;
+      for (int axis = 0; axis < 3; ++axis)
+        for (const std::ptrdiff_t step : {-c.step(axis), c.step(axis)})
+          least = std::min(least, x[step]), most = std::max(most, x[step]);
+      const double upper = o_.species[3 * r + 2];
+      if (most >= share * o_.species[3 * r + 1] && (upper >= 1.0 || least <= 1.0 - share * (1.0 - upper))) return true;
+    }
+    return false;
   }
 
   // Cells of the block and one layer around it across faces.
@@ -127,11 +153,14 @@ class block_marker {
   void fill_cell(const double* u, std::ptrdiff_t stride, const cells_of& c, std::ptrdiff_t at) const {
     const double density = u[0], inverse = 1.0 / density;
     c.value(0)[at] = density;
+    for (std::size_t r = 0; r < o_.species.size() / 3; ++r)
+      c.value(n_values + static_cast<int>(r))[at] =
+          u[(i_species + static_cast<std::ptrdiff_t>(o_.species[3 * r])) * stride] * inverse;
     const std::uint32_t wanted = gradient_ | curvature_;
     const double* m = u + i_momentum * stride;
     for (int a = 0; a < 3; ++a)
       if ((wanted >> (1 + a) & 1) != 0) c.value(1 + a)[at] = m[a * stride] * inverse;
-    if (wanted < 2) return;  // density alone
+    if (wanted < 2 && !o_.of_sound) return;  // density alone
     const equation_of_state eos(s_.hydro.eos);
     const double total = u[i_energy * stride];
     const double heat =
@@ -139,7 +168,7 @@ class block_marker {
     const bool cold = !(heat > s_.hydro.dual_energy_switch * total);
     const auto here = eos.of_thermal_energy(density, cold ? eos.thermal_energy_of_tracer(u[i_tracer * stride]) : heat);
     c.value(i_pressure)[at] = here.pressure;
-    if ((wanted & 0b1110) != 0) c.value(i_sound)[at] = here.sound_speed;
+    if ((wanted & 0b1110) != 0 || o_.of_sound) c.value(i_sound)[at] = here.sound_speed;
   }
 
   // The largest difference of each cell to its two neighbours along an axis, relative to the larger of both values.
@@ -178,8 +207,8 @@ class block_marker {
   // Directions of the blocks within `buffer` cells of a cell, including its own.
   std::uint32_t reached(int i, int j, int k, int n) const {
     std::uint32_t bits = 0;
-    const auto from = [&](int c) { return c < buffer_ ? -1 : 0; };
-    const auto to = [&](int c) { return c >= n - buffer_ ? 1 : 0; };
+    const auto from = [&](int c) { return c < o_.buffer ? -1 : 0; };
+    const auto to = [&](int c) { return c >= n - o_.buffer ? 1 : 0; };
     for (int dz = from(k); dz <= to(k); ++dz)
       for (int dy = from(j); dy <= to(j); ++dy)
         for (int dx = from(i); dx <= to(i); ++dx) bits |= 1u << mesh::direction_index(dx, dy, dz);
@@ -188,9 +217,10 @@ class block_marker {
 
   const gas& g_;
   const setup& s_;
-  const refinement_options& o_;
+  const std::vector<double>& regions_;
+  const device::cell_criteria& o_;
   std::uint32_t gradient_, curvature_;
-  int buffer_;
+  std::size_t levels_;
 };
 
 std::vector<flag> spread(const mesh::block_mesh& mesh, const std::vector<marks>& all) {
@@ -210,6 +240,39 @@ std::vector<flag> spread(const mesh::block_mesh& mesh, const std::vector<marks>&
       for (int i = 0; i < n.count; ++i) at_least(n.slots[i], wish);
     }
   return flags;
+}
+
+/// Limits of the density and of c^2 / density, [level_limit][level]. A block of level l keeps its level where one of
+/// level l - 1 would be refined, with a margin.
+std::vector<double> level_limits(const refinement_options& o, const setup& s, double weakening) {
+  const auto levels = static_cast<std::size_t>(s.domain.max_level) + 1;
+  std::vector<double> all(device::level_limit_count * levels);
+  const auto density_above = [&](std::size_t level, double share) {
+    const double width = s.domain.cell_width(static_cast<int>(level));
+    const double of_mass = o.cell_mass > 0.0 ? share * o.cell_mass / (width * width * width) : HUGE_VAL;
+    return weakening * std::min(level < o.density_levels.size() ? o.density_levels[level] : HUGE_VAL, of_mass);
+  };
+  const auto sound2_below = [&](std::size_t level, double share) {
+    const double length = share * o.jeans_cells * s.domain.cell_width(static_cast<int>(level));
+    return s.gravitational_constant * (length * length) / (std::numbers::pi * weakening);
+  };
+  for (std::size_t level = 0; level < levels; ++level) {
+    all[device::dense * levels + level] = density_above(level, 1.0);
+    all[device::dense_kept * levels + level] = level > 0 ? density_above(level - 1, o.cell_mass_coarsen) : HUGE_VAL;
+    all[device::jeans * levels + level] = sound2_below(level, 1.0);
+    all[device::jeans_kept * levels + level] = level > 0 ? sound2_below(level - 1, o.jeans_coarsen) : 0.0;
+  }
+  return all;
+}
+
+/// The ranges of mass fractions, drawn towards their middle by `weakening`; those of which nothing is left are omitted.
+std::vector<double> species_ranges(const refinement_options& o, double weakening) {
+  std::vector<double> all;
+  for (std::size_t r = 0; r + 2 < o.species.size(); r += 3) {
+    const double lower = weakening * o.species[r + 1], upper = 1.0 - weakening * (1.0 - o.species[r + 2]);
+    if (lower <= upper) all.insert(all.end(), {o.species[r], lower, upper});
+  }
+  return all;
 }
 
 task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
@@ -235,10 +298,11 @@ std::vector<marks> gathered(const gas& g, const std::vector<marks>& own) {
 }  // namespace
 
 std::vector<flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
-                                   worker_scratch& scratch) {
+                                   worker_scratch& scratch, double weakening) {
   const auto own = g.own();
   std::vector<marks> mine(own.size());
-  const block_marker mark(g, s, options);
+  const device::cell_criteria criteria = criteria_of(options, s, weakening);
+  const block_marker mark(g, s, options, criteria);
   for_loop(info_of("star.refinement"), std::size_t{0}, own.size(),
            [&](std::size_t p) { mine[p] = mark(own[p], scratch.mine()); });
   return spread(g.mesh, gathered(g, mine));
@@ -257,15 +321,17 @@ std::vector<flag> refinement_flags(const gas& g, const refinement_options& optio
   return spread(g.mesh, gathered(g, mine));
 }
 
-device::cell_criteria criteria_of(const refinement_options& o, int block_size) {
-  return {bits_of(o.gradient_of),
-          bits_of(o.curvature_of),
-          o.gradient_refine,
-          o.gradient_coarsen,
-          o.curvature_refine,
-          o.curvature_coarsen,
-          std::min<int>(static_cast<int>(o.buffer), block_size),
-          o.density_levels};
+device::cell_criteria criteria_of(const refinement_options& o, const setup& s, double weakening) {
+  return {.gradient_of = bits_of(o.gradient_of),
+          .curvature_of = bits_of(o.curvature_of),
+          .gradient_refine = weakening * o.gradient_refine,
+          .gradient_coarsen = weakening * o.gradient_coarsen,
+          .curvature_refine = weakening * o.curvature_refine,
+          .curvature_coarsen = weakening * o.curvature_coarsen,
+          .buffer = std::min<int>(static_cast<int>(o.buffer), s.domain.block_size),
+          .of_sound = o.jeans_cells > 0.0,
+          .limits = level_limits(o, s, weakening),
+          .species = species_ranges(o, weakening)};
 }
 
 }  // namespace plx::star

@@ -256,7 +256,7 @@ regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools&
 }
 
 floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
-                           worker_scratch& scratch) {
+                           worker_scratch& scratch, block_limit& limit) {
   const auto fill = [&](const std::vector<slot_id>& slots) {
     for_loop(info_of("star.initial"), std::size_t{0}, slots.size(),
              [&](std::size_t i) { fill_from_problem(p, g.mesh, slots[i], 0.0, g.now.block(slots[i])); });
@@ -264,8 +264,11 @@ floor_counts build_initial(gas& g, const setup& s, const refinement_options& opt
   };
   fill({g.own().begin(), g.own().end()});
   for (int round = 0; round < 4 * s.domain.max_level; ++round) {
-    std::vector<flag> flags = refinement_flags(g, s, options, scratch);
-    for (flag& f : flags) f = std::max(f, flag::keep);
+    const std::vector<flag> flags = limit.choose(g.mesh, [&](double weakening) {
+      std::vector<flag> at = refinement_flags(g, s, options, scratch, weakening);
+      for (flag& f : at) f = std::max(f, flag::keep);
+      return at;
+    });
     mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, 1);
     if (!plan.changed()) break;
     std::vector<bool> filled(std::max(g.mesh.slot_count(), plan.next.slot_count()), false);
@@ -279,6 +282,12 @@ floor_counts build_initial(gas& g, const setup& s, const refinement_options& opt
   const floor_counts floors = check_blocks(g, s, {g.own().begin(), g.own().end()});
   refresh_mirrors(g);
   return floors;
+}
+
+floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
+                           worker_scratch& scratch) {
+  block_limit limit(options);
+  return build_initial(g, s, options, p, scratch, limit);
 }
 
 }  // namespace plx::star

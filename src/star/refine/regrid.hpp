@@ -16,6 +16,7 @@
 #include "mesh/tree/regrid.hpp"
 #include "star/driver/balancer.hpp"
 #include "star/driver/block_costs.hpp"
+#include "star/refine/block_limit.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx::star {
@@ -54,7 +55,11 @@ struct regrid_result {
 regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools& tools);
 
 /// Builds the mesh and the state at time 0: refined until the criteria request no more, each level initialized from the
-/// problem, in parts of equal numbers of blocks. Returns the floors applied to local blocks.
+/// problem, in parts of equal numbers of blocks. `limit`: keeps the weakening of the thresholds that
+/// refinement.max_blocks requires, for the checks that follow. Returns the floors applied to local blocks.
+floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
+                           worker_scratch& scratch, block_limit& limit);
+/// The same with a limit of its own.
 floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
                            worker_scratch& scratch);
 

@@ -32,6 +32,7 @@ result<std::unique_ptr<device_course>> device_course::open(const input& in, cons
 
 device_course::device_course(const input& in, const setup& s, gas& g, std::unique_ptr<run_device> on)
     : in_(in),
+      setup_(s),
       gas_(g),
       on_(std::move(on)),
       values_(std::make_unique<device::device_gas>(on_->machine, with_totals(gas_options_of(s), in))) {}
@@ -81,10 +82,9 @@ device::step_result device_course::next() {
   return std::move(results_[next_++]);
 }
 
-std::vector<mesh::flag> device_course::refinement_flags() {
+std::vector<mesh::flag> device_course::refinement_flags(double weakening) {
   PLX_ASSERT(!ahead());
-  return star::refinement_flags(gas_, in_.refinement,
-                                values_->marks(criteria_of(in_.refinement, gas_.mesh.block_size())));
+  return star::refinement_flags(gas_, in_.refinement, values_->marks(criteria_of(in_.refinement, setup_, weakening)));
 }
 
 regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_costs& costs) {

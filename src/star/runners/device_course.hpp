@@ -62,7 +62,7 @@ class device_course {
   double signal_rate() const { return signal_rate_; }  ///< largest of all blocks, after the last step
 
   /// The refinement flags of all blocks, and the next mesh; both as the functions of the same names do on the CPU.
-  std::vector<mesh::flag> refinement_flags();
+  std::vector<mesh::flag> refinement_flags(double weakening);
   regrid_result regrid(const std::vector<mesh::flag>& flags, block_costs& costs);
 
   std::vector<double> totals();
@@ -78,6 +78,7 @@ class device_course {
   void fetch_rates();
 
   const input& in_;
+  const setup& setup_;
   gas& gas_;
   std::unique_ptr<run_device> on_;
   std::unique_ptr<device::device_gas> values_;

@@ -191,10 +191,10 @@ std::vector<double> distributed_device::totals() {
   return values;
 }
 
-std::vector<mesh::flag> distributed_device::refinement_flags() {
+std::vector<mesh::flag> distributed_device::refinement_flags(double weakening) {
   std::vector<std::uint32_t> marks;
   all_or_none([&] {
-    if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, gas_.mesh.block_size()));
+    if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, setup_, weakening));
   });
   return star::refinement_flags(gas_, in_.refinement, marks);
 }

@@ -57,7 +57,7 @@ class distributed_device {
   /// The sums of modules (step_module::sums()) over local blocks, after the last step.
   const std::vector<exact_sum>& sums() const { return sums_; }
   /// The refinement flags of all blocks, by slot. All.
-  std::vector<mesh::flag> refinement_flags();
+  std::vector<mesh::flag> refinement_flags(double weakening);
   /// Copies the values to the host, if they are not there. All.
   void fetch();
   /// As in stepper: bits that reach all localities at the end of the next step.

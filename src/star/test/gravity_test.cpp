@@ -1,5 +1,6 @@
 // Self-gravity on meshes of several levels: against direct sums, conservation, and the same bits on any processors.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +8,10 @@
 #include <cstdlib>
 #include <random>
 
+#include "mesh/files/checkpoint.hpp"
+#include "star/driver/identity.hpp"
 #include "star/gravity/self_gravity.hpp"
+#include "star/test/course_test.hpp"
 #include "star/test/gravity_recording.hpp"
 #include "star/test/localities_test.hpp"
 
@@ -162,11 +166,41 @@ TEST(Gravity, TheBitsAreTheSameOnWorkersLocalitiesAndADevice) {
   ASSERT_EQ(one.error, "");
   ASSERT_GT(one.blocks.size(), 64u);
   EXPECT_NE(one.totals, run_on(1, 2, {"run.max_steps=3"}).totals);
-  expect_same(run_with(1, 1, {}), one);
+  for (const unsigned workers : {1u, 4u}) expect_same(run_with(1, workers, {}), one);
   for (const unsigned n : {2u, 3u, 4u}) expect_same(run_with(n, 2, {}), one);
   const char* device = std::getenv("PLX_STAR_TEST_DEVICE");
   const std::string on = std::string("run.device=") + (device != nullptr ? device : "emulated");
   for (const unsigned n : {1u, 2u}) expect_same(run_with(n, 2, {on}), one);
+}
+
+// Regrids after steps 2 and 4; the checkpoint is written before or after the first.
+TEST(Gravity, ARestartBesideARegridGivesTheSameBits) {
+  const texts sets =
+      blast_sets({"gravity.self=true", "gravity.constant=0.5", "gravity.order=3", "run.max_steps=4", "run.t_end=1"});
+  one_run whole("sedov", sets);
+  whole.sim->start();
+  std::vector<std::size_t> blocks{whole.sim->state().mesh.block_count()};
+  while (!whole.sim->finished()) {
+    ASSERT_TRUE(whole.sim->step());
+    blocks.push_back(whole.sim->state().mesh.block_count());
+  }
+  EXPECT_NE(blocks[1], blocks[2]);
+  const std::string path = "gravity-resume-" + std::to_string(getpid()) + ".h5";
+  for (const int at : {1, 2}) {
+    one_run a("sedov", sets), b("sedov", sets);
+    a.sim->start();
+    while (a.sim->steps() < at) ASSERT_TRUE(a.sim->step());
+    const mesh::checkpoint_state state{"test", a.in->table.toml(), identity_of(a.in->table), a.sim->numbers()};
+    ASSERT_TRUE(mesh::write_checkpoint(path, a.sim->state().mesh, a.sim->state().now, state));
+    const auto c = mesh::read_checkpoint(path);
+    ASSERT_TRUE(c) << c.error().message;
+    ASSERT_TRUE(b.sim->restore(*c, path));
+    b.sim->go_on();
+    while (!b.sim->finished()) ASSERT_TRUE(b.sim->step());
+    EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << at;
+    EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << at;
+  }
+  std::remove(path.c_str());
 }
 
 std::unique_ptr<input> polytrope(std::vector<std::string> more) {

@@ -21,8 +21,8 @@
 
 namespace plx::star::test {
 
-/// A blast off the centre, or the problem that `more` names.
-inline std::unique_ptr<input> blast(const std::vector<std::string>& more) {
+/// Options of a blast off the centre, or of the problem that `more` names.
+inline std::vector<std::string> blast_sets(const std::vector<std::string>& more) {
   std::vector<std::string> sets{
       "mesh.root_blocks=[2,2,2]", "mesh.lower=[-0.5,-0.5,-0.5]", "mesh.upper=[0.5,0.5,0.5]",
       "mesh.max_level=2",         "refinement.interval=2",       "run.max_steps=12",
@@ -31,7 +31,10 @@ inline std::unique_ptr<input> blast(const std::vector<std::string>& more) {
   const auto names_problem = [](const std::string& s) { return s.starts_with("problem.name="); };
   if (std::none_of(more.begin(), more.end(), names_problem)) sets.emplace_back("sedov.centre=[0.11,-0.07,0.2]");
   sets.insert(sets.end(), more.begin(), more.end());
-  auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", sets);
+  return sets;
+}
+inline std::unique_ptr<input> blast(const std::vector<std::string>& more) {
+  auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", blast_sets(more));
   if (!in) ADD_FAILURE() << in.error().message;
   return *std::move(in);
 }

@@ -31,14 +31,18 @@ struct marks_body {
   PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
     const device::block_item& block = a.blocks[group];
     const int n = a.n;
-    const double marked_above = threshold(a, block.level), kept_above = threshold(a, block.level - 1);
+    const double marked_above = limit(a, device::dense, block.level);
+    const double kept_above = limit(a, device::dense_kept, block.level);
+    const double marked_below = limit(a, device::jeans, block.level);
+    const double kept_below = limit(a, device::jeans_kept, block.level);
+    const int axes = (a.gradient_of | a.curvature_of) != 0 ? 3 : 0;
     std::uint32_t all = 0;
     for (int e = thread; e < n * n * n; e += threads) {
       const int x[3] = {e % n, e / n % n, e / (n * n)};
       double gradient = 0.0, curvature = 0.0;
       const values at = values_at(a, block, x[0], x[1], x[2], -1);
       PLX_NO_UNROLL
-      for (int axis = 0; axis < 3; ++axis) {
+      for (int axis = 0; axis < axes; ++axis) {
         const int dx = axis == 0, dy = axis == 1, dz = axis == 2;
         const values lower = values_at(a, block, x[0] - dx, x[1] - dy, x[2] - dz, axis);
         const values upper = values_at(a, block, x[0] + dx, x[1] + dy, x[2] + dz, axis);
@@ -51,18 +55,20 @@ struct marks_body {
           if ((a.curvature_of >> v & 1) != 0) curvature = larger_of(curvature, second(lower.q[v], at.q[v], upper.q[v]));
         }
       }
-      const double density = at.q[0];
-      if (gradient > a.gradient_refine || curvature > a.curvature_refine || density > marked_above)
+      const double density = at.q[0], sound2 = at.q[i_sound] * at.q[i_sound];
+      if (gradient > a.gradient_refine || curvature > a.curvature_refine || density > marked_above ||
+          sound2 < marked_below * density)
         all |= reached(a, x);
       const bool quiet = (gradient < a.gradient_coarsen || a.gradient_of == 0) &&
-                         (curvature < a.curvature_coarsen || a.curvature_of == 0) && !(density > kept_above);
+                         (curvature < a.curvature_coarsen || a.curvature_of == 0) && !(density > kept_above) &&
+                         !(sound2 < kept_below * density);
       if (!quiet) all |= device::mark_busy;
     }
     if (all != 0) set_bits(&a.marks[group], all);
   }
 
-  PLX_INLINE static double threshold(const arguments& a, int level) {
-    return level >= 0 && level < a.n_thresholds ? a.thresholds[level] : __builtin_inf();
+  PLX_INLINE static double limit(const arguments& a, device::level_limit which, int level) {
+    return a.limits[which * a.n_levels + level];
   }
 
   /// `axis`: that along which the cell may be outside.
@@ -73,7 +79,7 @@ struct marks_body {
     values w{};
     const double density = from.first[0], inverse = 1.0 / density;
     w.q[0] = density;
-    if (wanted < 2) return w;  // density alone
+    if (wanted < 2 && !a.of_sound) return w;  // density alone
     double m[3];
     PLX_UNROLL
     for (int c = 0; c < 3; ++c) {
@@ -89,7 +95,7 @@ struct marks_body {
       heat = eos.thermal_energy_of_tracer(from.first[i_tracer * from.variable]);
     const double pressure = eos.pressure(heat, cold);
     w.q[4] = pressure;
-    if ((wanted & 0b1110) != 0) w.q[i_sound] = eos.sound_speed(density, pressure, cold);
+    if ((wanted & 0b1110) != 0 || a.of_sound) w.q[i_sound] = eos.sound_speed(density, pressure, cold);
     return w;
   }
 

@@ -14,15 +14,20 @@ namespace plx::star::device {
 /// this one if a cell forbids coarsening.
 inline constexpr std::uint32_t mark_busy = 1u << 27;
 
+/// Limits of a cell that depend on its block's level: of the density above which it is marked, or forbids coarsening;
+/// and of c^2 / density below which it is marked, or forbids coarsening.
+enum level_limit : int { dense, dense_kept, jeans, jeans_kept, level_limit_count };
+
 /// The criteria of refinement.hpp for all blocks. Variables, as bits: density, velocities x y z, pressure.
 struct marks_arguments {
   hydro_parameters hydro;
   int n = 8, n_blocks = 0;
   std::uint32_t gradient_of = 0, curvature_of = 0;
   double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
-  int buffer = 0;        ///< cells
-  int n_thresholds = 0;  ///< levels whose density is checked
-  const double* thresholds = nullptr;
+  int buffer = 0;               ///< cells
+  bool of_sound = false;        ///< are there limits of c^2 / density?
+  int n_levels = 0;
+  const double* limits = nullptr;  ///< [level_limit][n_levels]
   const double* source = nullptr;
   const double* slabs = nullptr;  ///< of `source`
   const double* inflow = nullptr;

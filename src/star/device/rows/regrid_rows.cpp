@@ -10,14 +10,18 @@ namespace {
 
 operation_cost place_marks(const gas_case& g, operation_data& d, std::vector<marks_arguments>& items) {
   marks_arguments a;
-  const std::vector<double> thresholds = {1.002, 1.005, 1.008};
+  // Levels 0 to 3, rows as level_limit. Around the blast the density is about 1, c^2 / density about 1.4e-3.
+  const double none = std::numeric_limits<double>::infinity();
+  const std::vector<double> limits = {1.002,   1.005,   1.008,   none, none,    1.002,   1.005,   1.008,
+                                      1.36e-3, 1.37e-3, 1.38e-3, 0.0,  1.39e-3, 1.40e-3, 1.41e-3, 1.0};
   a.hydro = g.o.hydro;
   a.n = g.n, a.n_blocks = g.blocks();
   a.gradient_of = 0b11111, a.curvature_of = 0b10001;
   a.gradient_refine = 0.9, a.gradient_coarsen = 0.02, a.curvature_refine = 0.8, a.curvature_coarsen = 0.1;
   a.buffer = 2;
-  a.n_thresholds = static_cast<int>(thresholds.size());
-  a.thresholds = d.input<double>(thresholds);
+  a.of_sound = true;
+  a.n_levels = static_cast<int>(limits.size()) / level_limit_count;
+  a.limits = d.input<double>(limits);
   a.source = d.input<double>(g.state());
   a.slabs = d.input<double>(g.slabs());
   a.inflow = d.input<double>(g.inflow());

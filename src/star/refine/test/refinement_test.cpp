@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "rt/runtime.hpp"
 #include "star/refine/regrid.hpp"
 
@@ -11,12 +13,12 @@ namespace {
 class Refinement : public testing::Test {
  protected:
   // A box of 4^3 blocks of 8^3 cells with edge 4, periodic, gas at rest.
-  explicit Refinement(const std::vector<std::string>& sets = {}) {
+  explicit Refinement(const std::vector<std::string>& sets = {}, const std::string& problem = "sedov") {
     std::vector<std::string> all{"mesh.root_blocks=[4,4,4]", "mesh.upper=[4,4,4]", "mesh.max_level=2",
-                                 "sedov.centre=[2,2,2]",
                                  R"(mesh.sides=["periodic","periodic","periodic","periodic","periodic","periodic"])"};
+    if (problem == "sedov") all.emplace_back("sedov.centre=[2,2,2]");
     all.insert(all.end(), sets.begin(), sets.end());
-    in_ = input::from_text("[problem]\nname = \"sedov\"\n", "t", all).value();
+    in_ = input::from_text("[problem]\nname = \"" + problem + "\"\n", "t", all).value();
     setup_ = in_->prepare().value();
     gas_ = std::make_unique<gas>(setup_);
     scratch_ = std::make_unique<worker_scratch>(2, setup_.hydro, 8);
@@ -26,8 +28,22 @@ class Refinement : public testing::Test {
 
   void set(mesh::slot_id s, int c, double density) {
     primitive w;
-    w.density = density;
-    to_conserved({}, w, 0, gas_->now.block(s) + c, gas_->now.cells());
+    w.density = density, w.fraction[1] = 1.0;
+    set(s, c, w);
+  }
+  void set(mesh::slot_id s, int c, const primitive& w) {
+    to_conserved({}, w, setup_.hydro.n_species, gas_->now.block(s) + c, gas_->now.cells());
+  }
+  void set_block(mesh::slot_id s, double density) {
+    for (int c = 0; c < gas_->now.cells(); ++c) set(s, c, density);
+  }
+  /// Makes a regrid of these flags; returns the first child of the block at (2, 2, 2).
+  mesh::slot_id child_after(const std::vector<mesh::flag>& f) {
+    rt_.run([&] {
+      return regrid(*gas_, setup_, plan_next_mesh(*gas_, f, 3, 1, balance_), {*scratch_, costs_, balance_})
+          .refined.size();
+    });
+    return gas_->mesh.find({1, {4, 4, 4}});
   }
   mesh::slot_id at(int x, int y, int z) { return gas_->mesh.find({0, {x, y, z}}); }
   std::vector<mesh::flag> flags() {
@@ -80,6 +96,80 @@ TEST_F(RefinementByDensity, ThresholdOfTheLevel) {
   ASSERT_NE(child, mesh::no_slot);
   f = flags();
   EXPECT_EQ(f[child], mesh::flag::keep);  // 3 is below 8, but the block would be refined again on the level above
+}
+
+// Cells of level 0 have a volume of 1/512, those of level 1 an eighth of it.
+struct RefinementByMass : Refinement {
+  RefinementByMass() : Refinement({"refinement.gradient_of=[]", "refinement.cell_mass=0.00390625"}) {}
+};
+TEST_F(RefinementByMass, MassOfACellAndOfACoarserOne) {
+  set_block(at(1, 1, 1), 2.0);
+  set_block(at(2, 2, 2), 2.001);
+  const auto f = flags();
+  EXPECT_EQ(f[at(1, 1, 1)], mesh::flag::refine);  // the buffer of (2, 2, 2)
+  EXPECT_EQ(f[at(0, 1, 1)], mesh::flag::coarsen);
+  const mesh::slot_id child = child_after(f);
+  ASSERT_NE(child, mesh::no_slot);
+  for (const auto& [density, expected] :
+       {std::pair{0.999, mesh::flag::coarsen}, {1.001, mesh::flag::keep}, {15.99, mesh::flag::keep},
+        {16.01, mesh::flag::refine}}) {
+    for (const mesh::slot_id s : gas_->mesh.blocks()) set_block(s, 0.1);
+    set_block(child, density);
+    EXPECT_EQ(flags()[child], expected) << density;
+  }
+}
+
+// The Jeans length of a gas with pressure 1 is sqrt(pi gamma) / density.
+struct RefinementByJeansLength : Refinement {
+  RefinementByJeansLength()
+      : Refinement({"refinement.gradient_of=[]", "refinement.jeans_cells=8", "gravity.constant=1"}) {}
+};
+TEST_F(RefinementByJeansLength, CellsPerLength) {
+  const double one = std::sqrt(std::acos(-1.0) * 1.4);  // density at which the length is 1, eight cells of level 0
+  set_block(at(2, 2, 2), 0.999 * one);
+  EXPECT_EQ(flags()[at(2, 2, 2)], mesh::flag::coarsen);
+  set_block(at(2, 2, 2), 1.001 * one);
+  const auto f = flags();
+  EXPECT_EQ(f[at(2, 2, 2)], mesh::flag::refine);
+  const mesh::slot_id child = child_after(f);
+  ASSERT_NE(child, mesh::no_slot);
+  for (const auto& [density, expected] :
+       {std::pair{0.799 * one, mesh::flag::coarsen}, {0.801 * one, mesh::flag::keep}, {1.999 * one, mesh::flag::keep},
+        {2.001 * one, mesh::flag::refine}}) {
+    for (const mesh::slot_id s : gas_->mesh.blocks()) set_block(s, 0.1);
+    set_block(child, density);
+    EXPECT_EQ(flags()[child], expected) << density / one;
+  }
+}
+
+struct RefinementBySpecies : Refinement {
+  RefinementBySpecies() : Refinement({"refinement.gradient_of=[]", "refinement.species=[2,0.2,0.4]"}, "advection") {
+    for (const mesh::slot_id s : gas_->mesh.blocks()) set_block(s, 1.0);
+  }
+  void set_fraction(mesh::slot_id s, int c, double fraction) {
+    primitive w;
+    w.fraction[1] = 1.0 - fraction, w.fraction[2] = fraction;
+    set(s, c, w);
+  }
+  mesh::flag flag_with(double fraction) {
+    for (int c = 0; c < 512; ++c) set_fraction(at(2, 2, 2), c, fraction);
+    for (const mesh::slot_id s : gas_->mesh.blocks())
+      for (int c = 0; c < 512 && s != at(2, 2, 2); ++c) set_fraction(s, c, fraction);
+    return flags()[at(2, 2, 2)];
+  }
+};
+TEST_F(RefinementBySpecies, FractionsInTheRangeAndOnBothSidesOfIt) {
+  EXPECT_EQ(flag_with(0.09), mesh::flag::coarsen);
+  EXPECT_EQ(flag_with(0.11), mesh::flag::keep);  // below half the lower limit a block may be coarsened
+  EXPECT_EQ(flag_with(0.201), mesh::flag::refine);
+  EXPECT_EQ(flag_with(0.399), mesh::flag::refine);
+  EXPECT_EQ(flag_with(0.69), mesh::flag::keep);
+  EXPECT_EQ(flag_with(0.71), mesh::flag::coarsen);
+  set_fraction(at(2, 2, 2), 0, 0.0);  // no cell is in the range, but a value between this one and its neighbours is
+  const auto f = flags();
+  EXPECT_EQ(f[at(2, 2, 2)], mesh::flag::refine);
+  EXPECT_EQ(f[at(1, 2, 2)], mesh::flag::refine);
+  EXPECT_EQ(f[at(0, 0, 0)], mesh::flag::coarsen);
 }
 
 struct RefinementByRegion : Refinement {
