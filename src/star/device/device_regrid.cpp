@@ -11,7 +11,7 @@ namespace plx::star::device {
 std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
   put_ghosts(arenas_[now_].data(), control_.data() + 1);
   limits_.set(on_, criteria.limits);
-  marks_.set(on_, std::vector<std::uint32_t>(static_cast<std::size_t>(n_blocks_), 0));
+  marks_.set(on_, std::vector<std::uint32_t>(2 * static_cast<std::size_t>(n_blocks_), 0));
   on_.synchronize();
   marks_arguments a;
   a.hydro = options_.hydro;
@@ -29,7 +29,7 @@ std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
   a.blocks = blocks_.data();
   a.marks = marks_.data();
   on_.launch(mark_cells, a);
-  return marks_.get(static_cast<std::size_t>(n_blocks_));
+  return marks_.get(2 * static_cast<std::size_t>(n_blocks_));
 }
 
 std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan, const mesh::block_mesh& old) {

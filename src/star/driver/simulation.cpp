@@ -168,8 +168,8 @@ void simulation::adapt_mesh() {
   as_task(rt_, info_of("star.adapt_mesh"), [this] {
     collect_costs();
     balance_.measure(gas_, costs_);
-    next_mesh next =
-        plan_next_mesh(gas_, flags_of_criteria(), static_cast<int>(in_.refinement.coarsen_after), steps_ - checked_at_, balance_);
+    next_mesh next = plan_next_mesh(gas_, flags_of_criteria(), static_cast<int>(in_.refinement.coarsen_after),
+                                    steps_ - checked_at_, balance_);
     checked_at_ = steps_;
     if (distributed_ != nullptr && next.changed()) distributed_->fetch();
     const regrid_result changed = regrid(gas_, setup_, std::move(next), {stepper_.scratch(), costs_, balance_});

@@ -39,8 +39,8 @@ class block_limit {
   void restore(double state) { step_ = std::min(std::max(static_cast<int>(state), 0), last_step); }
 
  private:
-  static constexpr int last_step = 1024;        // a factor of 2^128
-  static constexpr int most_steps_back = 8;     // per check
+  static constexpr int last_step = 1024;     // a factor of 2^128
+  static constexpr int most_steps_back = 8;  // per check
   static double factor(int step) { return std::ldexp(eighths[step % 8], step / 8); }
   static constexpr double eighths[8] = {1.0,  // 2^(i/8), the same bits everywhere
                                         1.0905077326652577,

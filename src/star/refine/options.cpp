@@ -78,12 +78,13 @@ result<void> check_region(const double* box, std::size_t index) {
 result<void> check_range(const double* range, std::size_t index) {
   const double lower = range[1], upper = range[2];
   if (range[0] != std::floor(range[0]))
-    return error{fmt::format("refinement.species, range {}: expected the number of a species, found {}", index,
-                             range[0])};
+    return error{
+        fmt::format("refinement.species, range {}: expected the number of a species, found {}", index, range[0])};
   if (lower < upper && upper <= 1.0 && (lower > 0.0 || upper < 1.0)) return {};
-  return error{fmt::format("refinement.species, range {}: expected lower < upper from 0 to 1, but not all of it, found "
-                           "{} and {}; the order is number, lower, upper",
-                           index, lower, upper)};
+  return error{
+      fmt::format("refinement.species, range {}: expected lower < upper from 0 to 1, but not all of it, found "
+                  "{} and {}; the order is number, lower, upper",
+                  index, lower, upper)};
 }
 
 }  // namespace
@@ -103,9 +104,10 @@ result<void> refinement_options::check() const {
   for (std::size_t r = 0; r < regions.size(); r += 7)
     if (auto box = check_region(&regions[r], r / 7); !box) return box;
   if (species.size() % 3 != 0)
-    return error{fmt::format("refinement.species: expected three numbers per range (number, lower, upper), found {} "
-                             "numbers",
-                             species.size())};
+    return error{
+        fmt::format("refinement.species: expected three numbers per range (number, lower, upper), found {} "
+                    "numbers",
+                    species.size())};
   for (std::size_t r = 0; r < species.size(); r += 3)
     if (auto range = check_range(&species[r], r / 3); !range) return range;
   return {};
@@ -114,19 +116,22 @@ result<void> refinement_options::check() const {
 result<void> refinement_options::check_for(const mesh::domain& box, int n_species,
                                            double gravitational_constant) const {
   if (jeans_cells > 0.0 && gravitational_constant == 0.0)
-    return error{fmt::format("refinement.jeans_cells = {}: expected a gravitational constant, found none; set "
-                             "gravity.constant, [units] or gravity.self",
-                             jeans_cells)};
+    return error{
+        fmt::format("refinement.jeans_cells = {}: expected a gravitational constant, found none; set "
+                    "gravity.constant, [units] or gravity.self",
+                    jeans_cells)};
   for (std::size_t r = 0; r + 2 < species.size(); r += 3)
     if (species[r] >= n_species)
-      return error{fmt::format("refinement.species, range {}: expected the number of one of {} species, from 0 on, "
-                               "found {}",
-                               r / 3, n_species, species[r])};
+      return error{
+          fmt::format("refinement.species, range {}: expected the number of one of {} species, from 0 on, "
+                      "found {}",
+                      r / 3, n_species, species[r])};
   const std::int64_t roots = std::int64_t{box.root_blocks[0]} * box.root_blocks[1] * box.root_blocks[2];
   if (max_blocks > 0 && max_blocks < roots)
-    return error{fmt::format("refinement.max_blocks = {}: expected at least the {} blocks of the root grid, or 0 for no "
-                             "limit",
-                             max_blocks, roots)};
+    return error{
+        fmt::format("refinement.max_blocks = {}: expected at least the {} blocks of the root grid, or 0 for no "
+                    "limit",
+                    max_blocks, roots)};
   for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
     for (int a = 0; a < 3; ++a)
       if (regions[r + 2 * a] >= box.upper[a] || regions[r + 2 * a + 1] <= box.lower[a])

@@ -29,12 +29,12 @@ struct refinement_options {
   double curvature_refine = 0.6;
   double curvature_coarsen = 0.3;
   std::vector<double> density_levels;
-  double cell_mass = 0.0;           ///< of a cell, code units; 0: not checked
-  double cell_mass_coarsen = 0.5;   ///< share of cell_mass that the cells of a coarsened block may have
-  double jeans_cells = 0.0;         ///< least number of cells per Jeans length; 0: not checked
-  double jeans_coarsen = 1.25;      ///< factor of jeans_cells that the cells of a coarsened block must keep
-  std::vector<double> species;      ///< [range][number, lower, upper]: mass fractions
-  std::vector<double> regions;      ///< [box][x lower, x upper, ..., z upper, level]
+  double cell_mass = 0.0;          ///< of a cell, code units; 0: not checked
+  double cell_mass_coarsen = 0.5;  ///< share of cell_mass that the cells of a coarsened block may have
+  double jeans_cells = 0.0;        ///< least number of cells per Jeans length; 0: not checked
+  double jeans_coarsen = 1.25;     ///< factor of jeans_cells that the cells of a coarsened block must keep
+  std::vector<double> species;     ///< [range][number, lower, upper]: mass fractions
+  std::vector<double> regions;     ///< [box][x lower, x upper, ..., z upper, level]
 
   void describe(config_table& table);
   /// Errors: one line about the first value that does not fit the others.

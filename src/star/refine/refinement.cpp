@@ -36,9 +36,10 @@ std::uint32_t bits_of(const std::vector<std::string>& names) {
   return bits;
 }
 
-/// The marks of a block's cells: directions (bits 0..26, 13 the block itself) that a marked cell reaches.
+/// The marks of a block's cells: directions (bits 0..26, 13 the block itself) that a marked cell reaches, and those
+/// that a cell reaches which would be marked one level coarser.
 struct marks {
-  std::uint32_t directions = 0;
+  std::uint32_t directions = 0, before = 0;
   bool may_coarsen = true;
 };
 
@@ -81,6 +82,7 @@ class block_marker {
       }
     const double marked_above = limit(device::dense, level), kept_above = limit(device::dense_kept, level);
     const double marked_below = limit(device::jeans, level), kept_below = limit(device::jeans_kept, level);
+    const double before_above = limit(device::dense_before, level), before_below = limit(device::jeans_before, level);
     for (int i = 0; i < n * n * n; ++i) {
       const std::ptrdiff_t at = c.index(i % n, i / n % n, i / n / n);
       const double density = c.value(0)[at], sound = o_.of_sound ? c.value(i_sound)[at] : HUGE_VAL;
@@ -88,6 +90,8 @@ class block_marker {
       if (c.gradient[i] > o_.gradient_refine || c.curvature[i] > o_.curvature_refine || density > marked_above ||
           sound * sound < marked_below * density || in_range)
         m.directions |= reached(i % n, i / n % n, i / n / n, n);
+      if (density > before_above || sound * sound < before_below * density)
+        m.before |= reached(i % n, i / n % n, i / n / n, n);
       const bool quiet = (c.gradient[i] < o_.gradient_coarsen || gradient_ == 0) &&
                          (c.curvature[i] < o_.curvature_coarsen || curvature_ == 0) && !(density > kept_above) &&
                          !(sound * sound < kept_below * density) && !in_species_range(c, at, species_kept);
@@ -227,17 +231,20 @@ std::vector<flag> spread(const mesh::block_mesh& mesh, const std::vector<marks>&
   std::vector<flag> flags(mesh.slot_count(), flag::keep);
   for (const slot_id s : mesh.blocks()) flags[s] = all[s].may_coarsen ? flag::coarsen : flag::keep;
   const auto at_least = [&](slot_id s, flag f) { flags[s] = std::max(flags[s], f); };
+  // A marked cell requests blocks of the next level around it, and one that would be marked in a coarser block, of its
+  // own level: what has been refined stays so on its way through coarse blocks.
   for (const slot_id s : mesh.blocks())
     for (int d = 0; d < mesh::direction_count; ++d) {
-      if ((all[s].directions >> d & 1) == 0) continue;
+      const bool marked = (all[s].directions >> d & 1) != 0;
+      if (!marked && (all[s].before >> d & 1) == 0) continue;
       if (d == mesh::self_direction) {
-        at_least(s, flag::refine);
+        at_least(s, marked ? flag::refine : flag::keep);
         continue;
       }
       const mesh::neighbour& n = mesh.around(s, d);
-      if (n.kind == mesh::relation::side) continue;
-      const flag wish = n.kind == mesh::relation::finer ? flag::keep : flag::refine;
-      for (int i = 0; i < n.count; ++i) at_least(n.slots[i], wish);
+      if (n.kind == mesh::relation::side || (n.kind == mesh::relation::finer && !marked)) continue;
+      const bool refine = n.kind == mesh::relation::coarser || (n.kind == mesh::relation::same && marked);
+      for (int i = 0; i < n.count; ++i) at_least(n.slots[i], refine ? flag::refine : flag::keep);
     }
   return flags;
 }
@@ -258,8 +265,10 @@ std::vector<double> level_limits(const refinement_options& o, const setup& s, do
   };
   for (std::size_t level = 0; level < levels; ++level) {
     all[device::dense * levels + level] = density_above(level, 1.0);
+    all[device::dense_before * levels + level] = level > 0 ? density_above(level - 1, 1.0) : HUGE_VAL;
     all[device::dense_kept * levels + level] = level > 0 ? density_above(level - 1, o.cell_mass_coarsen) : HUGE_VAL;
     all[device::jeans * levels + level] = sound2_below(level, 1.0);
+    all[device::jeans_before * levels + level] = level > 0 ? sound2_below(level - 1, 1.0) : 0.0;
     all[device::jeans_kept * levels + level] = level > 0 ? sound2_below(level - 1, o.jeans_coarsen) : 0.0;
   }
   return all;
@@ -281,15 +290,19 @@ task_info info_of(const char* name) { return {probe::register_name(name), probe:
 std::vector<marks> gathered(const gas& g, const std::vector<marks>& own) {
   constexpr double may_coarsen = 1u << mesh::direction_count;
   std::vector<double> mine;
-  for (const marks& m : own) mine.push_back(m.directions + (m.may_coarsen ? may_coarsen : 0.0));
+  for (const marks& m : own) {
+    mine.push_back(m.directions + (m.may_coarsen ? may_coarsen : 0.0));
+    mine.push_back(m.before);
+  }
   const auto from = g.net.all_gather(std::move(mine));
   std::vector<marks> all(g.mesh.slot_count());
   for (int p = 0; p < g.parts.count(); ++p) {
     const auto blocks = g.parts.blocks(g.mesh, p);
-    PLX_ASSERT_EQ(from[p].size(), blocks.size());
+    PLX_ASSERT_EQ(from[p].size(), 2 * blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
-      const double m = from[p][i];
-      all[blocks[i]] = {static_cast<std::uint32_t>(m >= may_coarsen ? m - may_coarsen : m), m >= may_coarsen};
+      const double m = from[p][2 * i];
+      all[blocks[i]] = {static_cast<std::uint32_t>(m >= may_coarsen ? m - may_coarsen : m),
+                        static_cast<std::uint32_t>(from[p][2 * i + 1]), m >= may_coarsen};
     }
   }
   return all;
@@ -311,12 +324,13 @@ std::vector<flag> refinement_flags(const gas& g, const setup& s, const refinemen
 std::vector<flag> refinement_flags(const gas& g, const refinement_options& options,
                                    std::span<const std::uint32_t> marks_of_cells) {
   const auto own = g.own();
-  PLX_ASSERT_EQ(marks_of_cells.size(), own.size());
+  PLX_ASSERT_EQ(marks_of_cells.size(), 2 * own.size());
   std::vector<marks> mine(own.size());
   for (std::size_t p = 0; p < own.size(); ++p) {
     marks& m = mine[p] = look_at_regions(g.mesh, own[p], options.regions);
-    m.directions |= marks_of_cells[p] & (device::mark_busy - 1);
-    m.may_coarsen = m.may_coarsen && (marks_of_cells[p] & device::mark_busy) == 0 && m.directions == 0;
+    m.directions |= marks_of_cells[2 * p] & (device::mark_busy - 1);
+    m.before = marks_of_cells[2 * p + 1];
+    m.may_coarsen = m.may_coarsen && (marks_of_cells[2 * p] & device::mark_busy) == 0 && m.directions == 0;
   }
   return spread(g.mesh, gathered(g, mine));
 }

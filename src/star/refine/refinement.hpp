@@ -29,13 +29,15 @@ namespace plx::star {
 ///   Jeans      sqrt(pi c^2 / (G density)) below jeans_cells cells;
 ///   species    a mass fraction, or a value between it and that of a neighbour, in a range of `species`;
 ///   region     the block overlaps a box that requires a deeper level.
-/// A marked cell requests refinement of its own block and of the neighbours within `buffer` cells. A block requests
-/// coarsening when all its cells are below the thresholds for that. `weakening`: a factor, at least 1, of all thresholds
-/// (refine/block_limit.hpp).
+/// A marked cell requests refinement of its own block and of the neighbours within `buffer` cells; one that would be
+/// marked in a block one level coarser, whose limits differ, requests that the neighbours are not coarser than its own.
+/// A block requests coarsening when all its cells are below the thresholds for that. `weakening`: a factor, at least 1,
+/// of all thresholds (refine/block_limit.hpp).
 std::vector<mesh::flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
                                          worker_scratch& scratch, double weakening = 1.0);
 
-/// The same from a device's marks of the blocks' cells. Shapes: marks: of the local blocks, in the order of the curve.
+/// The same from a device's marks of the blocks' cells. Shapes: marks: two of each local block, in the order of the
+/// curve.
 std::vector<mesh::flag> refinement_flags(const gas& g, const refinement_options& options,
                                          std::span<const std::uint32_t> marks);
 /// The criteria of cells in the form that a device takes.

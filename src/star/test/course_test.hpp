@@ -32,11 +32,11 @@ inline runtime& workers() {
 
 /// A simulation with its runtime and input, on a device that it has opened, or on the CPU.
 struct one_run {
-  one_run(const std::string& problem, texts sets, const gpu::backend* on = nullptr) {
+  one_run(const std::string& problem, texts sets, const gpu::backend* on = nullptr, runtime& rt = workers()) {
     sets.insert(sets.begin(), {"mesh.lower=[-0.5,-0.5,-0.5]", "mesh.upper=[0.5,0.5,0.5]"});
     in = input::from_text("[problem]\nname = \"" + problem + "\"\n", "t", sets).value();
     s = in->prepare().value();
-    sim = std::make_unique<simulation>(*in, s, workers());
+    sim = std::make_unique<simulation>(*in, s, rt);
     const auto taken = sim->take_device(on);
     EXPECT_TRUE(taken) << taken.error().message;
   }

@@ -166,17 +166,17 @@ TEST(Gravity, TheBitsAreTheSameOnWorkersLocalitiesAndADevice) {
   ASSERT_EQ(one.error, "");
   ASSERT_GT(one.blocks.size(), 64u);
   EXPECT_NE(one.totals, run_on(1, 2, {"run.max_steps=3"}).totals);
-  for (const unsigned workers : {1u, 4u}) expect_same(run_with(1, workers, {}), one);
+  expect_same(run_with(1, 1, {}), one);
   for (const unsigned n : {2u, 3u, 4u}) expect_same(run_with(n, 2, {}), one);
   const char* device = std::getenv("PLX_STAR_TEST_DEVICE");
   const std::string on = std::string("run.device=") + (device != nullptr ? device : "emulated");
   for (const unsigned n : {1u, 2u}) expect_same(run_with(n, 2, {on}), one);
 }
 
-// Regrids after steps 2 and 4; the checkpoint is written before or after the first.
+// With a regrid after step 2, and a checkpoint before or after it: from one worker to four, as on two alone.
 TEST(Gravity, ARestartBesideARegridGivesTheSameBits) {
-  const texts sets =
-      blast_sets({"gravity.self=true", "gravity.constant=0.5", "gravity.order=3", "run.max_steps=4", "run.t_end=1"});
+  const texts sets = blast_sets({"gravity.self=true", "gravity.constant=0.5", "gravity.order=3", "gravity.theta=0.5",
+                                 "mesh.root_blocks=[1,1,1]", "run.max_steps=3", "run.t_end=1"});
   one_run whole("sedov", sets);
   whole.sim->start();
   std::vector<std::size_t> blocks{whole.sim->state().mesh.block_count()};
@@ -186,8 +186,9 @@ TEST(Gravity, ARestartBesideARegridGivesTheSameBits) {
   }
   EXPECT_NE(blocks[1], blocks[2]);
   const std::string path = "gravity-resume-" + std::to_string(getpid()) + ".h5";
+  runtime single({.workers = 1}), four({.workers = 4});
   for (const int at : {1, 2}) {
-    one_run a("sedov", sets), b("sedov", sets);
+    one_run a("sedov", sets, nullptr, single), b("sedov", sets, nullptr, four);
     a.sim->start();
     while (a.sim->steps() < at) ASSERT_TRUE(a.sim->step());
     const mesh::checkpoint_state state{"test", a.in->table.toml(), identity_of(a.in->table), a.sim->numbers()};

@@ -32,11 +32,13 @@ struct marks_body {
     const device::block_item& block = a.blocks[group];
     const int n = a.n;
     const double marked_above = limit(a, device::dense, block.level);
+    const double before_above = limit(a, device::dense_before, block.level);
     const double kept_above = limit(a, device::dense_kept, block.level);
     const double marked_below = limit(a, device::jeans, block.level);
+    const double before_below = limit(a, device::jeans_before, block.level);
     const double kept_below = limit(a, device::jeans_kept, block.level);
     const int axes = (a.gradient_of | a.curvature_of) != 0 ? 3 : 0;
-    std::uint32_t all = 0;
+    std::uint32_t all = 0, before = 0;
     for (int e = thread; e < n * n * n; e += threads) {
       const int x[3] = {e % n, e / n % n, e / (n * n)};
       double gradient = 0.0, curvature = 0.0;
@@ -59,12 +61,14 @@ struct marks_body {
       if (gradient > a.gradient_refine || curvature > a.curvature_refine || density > marked_above ||
           sound2 < marked_below * density)
         all |= reached(a, x);
+      if (density > before_above || sound2 < before_below * density) before |= reached(a, x);
       const bool quiet = (gradient < a.gradient_coarsen || a.gradient_of == 0) &&
                          (curvature < a.curvature_coarsen || a.curvature_of == 0) && !(density > kept_above) &&
                          !(sound2 < kept_below * density);
       if (!quiet) all |= device::mark_busy;
     }
-    if (all != 0) set_bits(&a.marks[group], all);
+    if (all != 0) set_bits(&a.marks[2 * group], all);
+    if (before != 0) set_bits(&a.marks[2 * group + 1], before);
   }
 
   PLX_INLINE static double limit(const arguments& a, device::level_limit which, int level) {

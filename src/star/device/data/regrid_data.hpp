@@ -10,13 +10,14 @@
 
 namespace plx::star::device {
 
-/// The marks of a block's cells, as bits: the directions that marked cells reach (0 to 26, 13 the block itself), and
-/// this one if a cell forbids coarsening.
+/// The marks of a block's cells, as two words of bits: the directions that marked cells reach (0 to 26, 13 the block
+/// itself), and this one if a cell forbids coarsening; and the directions that cells reach which would be marked in a
+/// block one level coarser.
 inline constexpr std::uint32_t mark_busy = 1u << 27;
 
-/// Limits of a cell that depend on its block's level: of the density above which it is marked, or forbids coarsening;
-/// and of c^2 / density below which it is marked, or forbids coarsening.
-enum level_limit : int { dense, dense_kept, jeans, jeans_kept, level_limit_count };
+/// Limits of a cell that depend on its block's level: of the density above which it is marked, would be marked one
+/// level coarser, or forbids coarsening; and of c^2 / density below which it does.
+enum level_limit : int { dense, dense_before, dense_kept, jeans, jeans_before, jeans_kept, level_limit_count };
 
 /// The criteria of refinement.hpp for all blocks. Variables, as bits: density, velocities x y z, pressure.
 struct marks_arguments {
@@ -24,8 +25,8 @@ struct marks_arguments {
   int n = 8, n_blocks = 0;
   std::uint32_t gradient_of = 0, curvature_of = 0;
   double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
-  int buffer = 0;               ///< cells
-  bool of_sound = false;        ///< are there limits of c^2 / density?
+  int buffer = 0;         ///< cells
+  bool of_sound = false;  ///< are there limits of c^2 / density?
   int n_levels = 0;
   const double* limits = nullptr;  ///< [level_limit][n_levels]
   const double* source = nullptr;
@@ -33,7 +34,7 @@ struct marks_arguments {
   const double* inflow = nullptr;
   const double* given = nullptr;  ///< none between steps
   const block_item* blocks = nullptr;
-  std::uint32_t* marks = nullptr;  ///< by position
+  std::uint32_t* marks = nullptr;  ///< two by position
 };
 
 /// A new block that covers an eighth of an old one.

@@ -12,8 +12,10 @@ operation_cost place_marks(const gas_case& g, operation_data& d, std::vector<mar
   marks_arguments a;
   // Levels 0 to 3, rows as level_limit. Around the blast the density is about 1, c^2 / density about 1.4e-3.
   const double none = std::numeric_limits<double>::infinity();
-  const std::vector<double> limits = {1.002,   1.005,   1.008,   none, none,    1.002,   1.005,   1.008,
-                                      1.36e-3, 1.37e-3, 1.38e-3, 0.0,  1.39e-3, 1.40e-3, 1.41e-3, 1.0};
+  const std::vector<double> limits = {1.002,   1.005,   1.008,   none,                                       //
+                                      none,    1.002,   1.005,   1.008,   none,    1.001,   1.004,   1.007,  //
+                                      1.36e-3, 1.37e-3, 1.38e-3, 0.0,                                        //
+                                      0.0,     1.36e-3, 1.37e-3, 1.38e-3, 1.39e-3, 1.40e-3, 1.41e-3, 1.0};
   a.hydro = g.o.hydro;
   a.n = g.n, a.n_blocks = g.blocks();
   a.gradient_of = 0b11111, a.curvature_of = 0b10001;
@@ -26,9 +28,9 @@ operation_cost place_marks(const gas_case& g, operation_data& d, std::vector<mar
   a.slabs = d.input<double>(g.slabs());
   a.inflow = d.input<double>(g.inflow());
   a.blocks = d.input<block_item>(g.tables.blocks);
-  a.marks = d.in_out<std::uint32_t>(std::vector<std::uint32_t>(g.tables.blocks.size(), 0));
+  a.marks = d.in_out<std::uint32_t>(std::vector<std::uint32_t>(2 * g.tables.blocks.size(), 0));
   items.push_back(a);
-  return {400.0 * g.doubles() / g.n_var, 8.0 * g.doubles() + 4.0 * g.blocks()};
+  return {400.0 * g.doubles() / g.n_var, 8.0 * g.doubles() + 8.0 * g.blocks()};
 }
 
 /// Splits the first blocks and merges the following groups of eight; new blocks are stored after the old ones.

@@ -110,9 +110,10 @@ TEST_F(RefinementByMass, MassOfACellAndOfACoarserOne) {
   EXPECT_EQ(f[at(0, 1, 1)], mesh::flag::coarsen);
   const mesh::slot_id child = child_after(f);
   ASSERT_NE(child, mesh::no_slot);
-  for (const auto& [density, expected] :
-       {std::pair{0.999, mesh::flag::coarsen}, {1.001, mesh::flag::keep}, {15.99, mesh::flag::keep},
-        {16.01, mesh::flag::refine}}) {
+  for (const auto& [density, expected] : {std::pair{0.999, mesh::flag::coarsen},
+                                          {1.001, mesh::flag::keep},
+                                          {15.99, mesh::flag::keep},
+                                          {16.01, mesh::flag::refine}}) {
     for (const mesh::slot_id s : gas_->mesh.blocks()) set_block(s, 0.1);
     set_block(child, density);
     EXPECT_EQ(flags()[child], expected) << density;
@@ -133,9 +134,10 @@ TEST_F(RefinementByJeansLength, CellsPerLength) {
   EXPECT_EQ(f[at(2, 2, 2)], mesh::flag::refine);
   const mesh::slot_id child = child_after(f);
   ASSERT_NE(child, mesh::no_slot);
-  for (const auto& [density, expected] :
-       {std::pair{0.799 * one, mesh::flag::coarsen}, {0.801 * one, mesh::flag::keep}, {1.999 * one, mesh::flag::keep},
-        {2.001 * one, mesh::flag::refine}}) {
+  for (const auto& [density, expected] : {std::pair{0.799 * one, mesh::flag::coarsen},
+                                          {0.801 * one, mesh::flag::keep},
+                                          {1.999 * one, mesh::flag::keep},
+                                          {2.001 * one, mesh::flag::refine}}) {
     for (const mesh::slot_id s : gas_->mesh.blocks()) set_block(s, 0.1);
     set_block(child, density);
     EXPECT_EQ(flags()[child], expected) << density / one;
