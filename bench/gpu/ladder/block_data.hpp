@@ -27,7 +27,7 @@ constexpr tiles_arguments arguments_of(const one_block<tiles_arguments>& b) {
   tiles_arguments a = *b.all;
   a.n_blocks = 1;
   a.tiles = b.tile;
-  a.items += b.position, a.reports += b.position;
+  a.items += b.position, a.blocks += b.position, a.reports += b.position;
   return a;
 }
 constexpr stage_arguments arguments_of(const one_block<stage_arguments>& b) {

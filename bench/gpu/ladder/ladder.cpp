@@ -104,7 +104,7 @@ void cpu_steps::advance(hand& mine, int stage, mesh::slot_id slot) {
   in.tile = mesh::gather_tile(mesh_, source, slot, o_.sides, mine.tile, mesh::reach::full);
   in.u_old = now.block(slot);
   in.n = mesh_.block_size();
-  in.dx = mesh_.cell_width(slot);
+  in.place = mesh_.cell_width(slot);
   in.dt = dt;
   in.weight = o_.scheme.weight[stage];
   stage_output out;

@@ -12,9 +12,7 @@ import numpy as np
 
 def conserved_names(history) -> list:
     """The conserved totals that a history has, in a fixed order."""
-    fixed = ["mass", "momentum_x", "momentum_y", "momentum_z"]
-    if "gravity_energy" not in history:  # else the gas exchanges energy with its field
-        fixed.append("energy")
+    fixed = ["mass", "momentum_x", "momentum_y", "momentum_z", "energy"]
     species = [name for name in history.names() if name.startswith("species_")]
     return [name for name in fixed + species if name in history]
 
@@ -23,15 +21,35 @@ def drift(history, name: str) -> np.ndarray:
     """Relative drift [n_row] of a conserved total: (Q(t) + cumulative outflow through the boundaries - Q(0)) / scale.
 
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
-    that this mass and energy can carry. The outflow is the column out_<name>, if the history has one.
+    that this mass and energy can carry. The outflow is the column out_<name>, if the history has one. With
+    self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0.
     """
     total = history.numbers(name)
+    if name == "energy" and "gravity_energy" in history:
+        total = total + gravity_energy(history)
     if f"out_{name}" in history:
         lost = history.numbers(f"out_{name}")
         total = total + (lost - lost[:1])
     if len(total) == 0:
         return total
-    return (total - total[0]) / _scale(history, name, abs(total[0]))
+    return (total - total[0]) / _scale(history, name, abs(history.numbers(name)[0]))
+
+
+def gravity_energy(history) -> np.ndarray:
+    """The potential energy [n_row] as far as the gas has exchanged it: without its changes by regrids.
+
+    A regrid between two steps changes the potential energy of the same gas, by gravity_energy_start minus
+    gravity_energy of the step before: known if the history has a row for each step, else the change stays in. The
+    first row has no value of its own if it is the initial state; it takes that at the start of the next step.
+    """
+    energy, step = history.numbers("gravity_energy").copy(), history.numbers("step")
+    if "gravity_energy_start" not in history or len(energy) < 2:
+        return energy
+    start = history.numbers("gravity_energy_start")
+    if step[0] == 0:
+        energy[0] = start[1] if step[1] == 1 else energy[1]
+    jumps = np.where(np.diff(step) == 1, start[1:] - energy[:-1], 0.0)
+    return energy - np.concatenate([[0.0], np.cumsum(jumps)])
 
 
 def _scale(history, name: str, own: float) -> float:

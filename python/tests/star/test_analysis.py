@@ -38,6 +38,14 @@ def test_drift_without_rows_or_with_zero_total():
     assert analysis.drift(history(species_0=[0, 3]), "species_0").tolist() == [0, 3]
 
 
+def test_the_energy_of_gravity_counts_without_regrids():
+    table = history(
+        step=[0, 1, 2, 3], energy=[8.0, 7.0, 6.0, 6.25], gravity_energy=[0, -3, -2.5, -2.25],
+        gravity_energy_start=[0, -4, -3.5, -2.25],
+    )
+    assert analysis.drift(table, "energy").tolist() == [0, 0, 0, 0.25 / 8]
+
+
 def test_floor_hits_are_summed_over_kinds():
     assert analysis.floor_hits(history(step=[0, 1], floors_density=[0, 2], floors_pressure=[0, 3])) == 5
     assert analysis.floor_hits(history(step=[0, 1])) == 0

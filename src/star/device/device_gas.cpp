@@ -49,6 +49,7 @@ int device_gas::arena_of(int stage) const {
 
 void device_gas::adopt(const mesh::block_mesh& mesh) {
   on_.synchronize();
+  carried_ = 0;
   const std::size_t slots_before = slots_;
   n_ = mesh.block_size();
   slots_ = mesh.slot_count();
@@ -95,6 +96,7 @@ void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t
 
 void device_gas::upload(const mesh::arena& values) {
   PLX_ASSERT(values.rows() >= slots_ && values.stride() == stride_, values.rows(), slots_);
+  carried_ = 0;
   on_.to_device(arenas_[now_].data(), values.base(), slots_ * stride_ * sizeof(double));
   on_.synchronize();
 }
@@ -118,7 +120,9 @@ void device_gas::set_time(const mesh::block_mesh& mesh, double time, double dt) 
 }
 
 void device_gas::begin(const step_control& control) {
-  on_.to_device(control_.data(), &control, sizeof control);
+  step_control c = control;
+  c.carried = carried_;
+  on_.to_device(control_.data(), &c, sizeof c);
   if (options_.totals_every > 0) sums_.set(on_, no_sums_);
   on_.synchronize();
   steps_at_wait_ = control.now.steps;
@@ -152,6 +156,7 @@ tiles_arguments device_gas::tiles_of(int stage) {
   a.tiles = tiles_.data();
   a.coarse_tiles = coarse_tiles_.data();
   a.items = tile_items_.data();
+  a.blocks = blocks_.data();
   a.fills = fills_.data();
   a.reports = reports_.data();
   a.control = control_.data();
@@ -180,7 +185,7 @@ stage_arguments device_gas::stage_of(int stage) {
 }
 
 void device_gas::put_tiles(int stage) { on_.launch(gather_tiles, tiles_of(stage)); }
-void device_gas::put_stage(int stage) { on_.launch(advance_stage, stage_of(stage)); }
+void device_gas::put_stage(const stage_arguments& a) { on_.launch(advance_stage, a); }
 
 void device_gas::put_correction(int stage, const double* fluxes) {
   if (n_corrections_ == 0) return;
@@ -199,9 +204,16 @@ void device_gas::put_correction(int stage, const double* fluxes) {
 }
 
 // A stage: first the ghost cells that come from other levels, or with full3d all of them.
-void device_gas::put_whole_stage(int stage) {
+void device_gas::put_whole_stage(int stage, const work_fields& gravity) {
   is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
-  put_stage(stage);
+  stage_arguments a = stage_of(stage);
+  if (gravity) {
+    const pass_view v = passes_->data().view();
+    const pass_view::field_memory &potential = v.fields[gravity.potential.index], &work = v.fields[gravity.work.index];
+    a.potential = potential.values, a.potential_rows = potential.rows;
+    a.work = work.values, a.work_rows = work.rows;
+  }
+  put_stage(a);
   put_side_sums(stage, fluxes_.data());
 }
 
@@ -210,6 +222,7 @@ bool device_gas::run_part(double time, double dt, std::int64_t steps, part_excha
   c.dt = dt;
   c.now.time = time;
   c.now.steps = steps;
+  c.carried = std::exchange(carried_, 0);
   on_.to_device(control_.data(), &c, sizeof c);
   return passes_->put_with(with);
 }
@@ -282,6 +295,7 @@ step_control device_gas::wait() {
   collect_results(steps_at_wait_, c.now.steps);
   put_ = 0;
   steps_at_wait_ = c.now.steps;
+  carried_ = c.carried;
   return c;
 }
 
@@ -295,7 +309,7 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
     on_.synchronize();
     all.emplace_back(name, (monotonic_seconds() - begin) / repeats);
   };
-  time("advance_stage", [&] { put_stage(0); });
+  time("advance_stage", [&] { put_stage(stage_of(0)); });
   if (is_full())
     time("gather_tiles", [&] { put_tiles(0); });
   else if (n_levels_ > 0)

@@ -28,7 +28,8 @@
 
 namespace plx::star {
 class step_module;
-}
+struct work_fields;
+}  // namespace plx::star
 
 namespace plx::star::device {
 
@@ -105,7 +106,7 @@ class device_gas {
   /// Adds the outflow in the step, by face and variable. Waits. Requires: the step succeeded.
   void add_left(std::span<exact_sum> sums);
   /// Makes the new state current after a step that succeeded.
-  void commit() { swap_after_step(); }
+  void commit() { swap_after_step(), carried_ = 1; }
   /// Adds the integrals of the variables. Waits.
   void add_totals(std::span<exact_sum> sums);
   /// Upload the values of the part's blocks and of those that touch it; download those of the part's blocks. Both wait.
@@ -185,8 +186,8 @@ class device_gas {
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
   void put_tiles(int stage);
-  void put_stage(int stage);
-  void put_whole_stage(int stage);
+  void put_stage(const stage_arguments& a);
+  void put_whole_stage(int stage, const work_fields& gravity);
   void put_check(int stage);
   void put_finish();
   void put_totals(const double* values, const step_control* control, int steps_kept, int every, exact_limbs* sums);
@@ -227,6 +228,7 @@ class device_gas {
   device_memory<child_item> children_;
   device_memory<merged_item> merged_;
   device_memory<std::int64_t> new_blocks_;
+  device_memory<block_place> new_places_;
   device_memory<block_report> checks_;
   // For a part of a mesh:
   part_borders borders_;
@@ -237,7 +239,8 @@ class device_gas {
   device_memory<double> message_out_, message_in_;
   std::vector<exact_limbs> no_sums_;
   std::vector<step_result> results_;
-  std::int64_t put_ = 0;  // steps submitted since the last wait
+  std::int64_t put_ = 0;      // steps submitted since the last wait
+  std::int32_t carried_ = 0;  // step_control::carried of the next step
   std::int64_t steps_at_wait_ = 0;
   gpu::graph graph_[3];  // of a step, by the arena that is `now`
 };

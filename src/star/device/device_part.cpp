@@ -35,6 +35,7 @@ std::int64_t flux_in(const mesh_tables& t, const mesh::fine_face& f) {
 
 void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here) {
   on_.synchronize();
+  carried_ = 0;
   n_ = mesh.block_size();
   stride_ = static_cast<std::size_t>(n_var_) * n_ * n_ * n_;
   borders_ = part_borders(mesh, parts, here, n_var_, is_full() ? mesh::reach::full : mesh::reach::faces);
@@ -191,6 +192,7 @@ void device_gas::add_left(std::span<exact_sum> sums) {
 }
 
 void device_gas::upload_part(const mesh::arena& values) {
+  carried_ = 0;
   double* to = arenas_[now_].data();
   for (const mesh::slot_id slot : part_slots_) {
     on_.to_device(to, values.block(slot), stride_ * sizeof(double));

@@ -62,8 +62,8 @@ class device_gas::passes final : public gas_passes {
     return all;
   }
 
-  std::unique_ptr<step::pass_kernel> advance(int stage) override {
-    return step::launcher([this, stage](step::launch_range) { g_.put_whole_stage(stage); });
+  std::unique_ptr<step::pass_kernel> advance(int stage, work_fields gravity) override {
+    return step::launcher([this, stage, gravity](step::launch_range) { g_.put_whole_stage(stage, gravity); });
   }
   std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
     return step::launcher([this, stage](step::launch_range) { g_.put_correction(stage, g_.fluxes_.data()); });
@@ -92,7 +92,7 @@ class device_gas::passes final : public gas_passes {
     for (int p = 0; p < 3; ++p) v.places[p] = g_.arenas_[p == 0 ? g_.now_ : p == 1 ? g_.a_ : g_.b_].data();
     set_stage(g_.options_.scheme, stage, v);
     const step_control* control = g_.control_.data();
-    v.time = &control->now.time, v.dt = &control->dt;
+    v.time = &control->now.time, v.dt = &control->dt, v.carried = &control->carried;
     return v;
   }
 

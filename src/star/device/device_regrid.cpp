@@ -5,6 +5,7 @@
 
 #include "star/device/device_gas.hpp"
 #include "star/device/operations.hpp"
+#include "star/step/block_place.hpp"
 
 namespace plx::star::device {
 
@@ -46,11 +47,16 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   }
   for (const child_item& c : children) places.push_back(c.to);
   for (const merged_item& m : merged) places.push_back(m.to);
+  std::vector<block_place> positions;
+  for (const mesh::family& f : plan.refined)
+    for (const mesh::slot_id child : f.children) positions.push_back(place_of(plan.next, child));
+  for (const mesh::family& f : plan.merged) positions.push_back(place_of(plan.next, f.parent));
 
   arenas_[now_].grow(on_, plan.next.slot_count() * stride_, slots_ * stride_);
   children_.set(on_, children);
   merged_.set(on_, merged);
   new_blocks_.set(on_, places);
+  new_places_.set(on_, positions);
   checks_.set(on_, std::vector<block_report>(places.size()));
   put_ghosts(arenas_[now_].data(), control_.data() + 1);
   on_.synchronize();
@@ -72,6 +78,7 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   c.n = n_, c.n_items = static_cast<int>(places.size());
   c.source = arenas_[now_].data();
   c.items = new_blocks_.data();
+  c.places = new_places_.data();
   c.reports = checks_.data();
   on_.launch(check_blocks, c);
   slots_ = std::max(slots_, plan.next.slot_count());  // slots that have values

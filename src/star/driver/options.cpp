@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "star/frame/rotating_frame.hpp"
 #include "star/gravity/point_mass_module.hpp"
 #include "star/gravity/self_gravity.hpp"
 #include "star/hydro/isa.hpp"
@@ -149,6 +150,7 @@ void input::describe() {
   hydro.describe(table);
   gravity.describe(table);
   point_mass.describe(table);
+  frame.describe(table);
   refinement.describe(table);
   output.describe(table);
   units.describe(table);
@@ -237,6 +239,17 @@ result<void> check_isolated(const mesh::domain& box) {
   return {};
 }
 
+// Errors: a boundary that is at rest, or that takes the direction of the flow from velocities in the inertial frame.
+result<void> check_turning(const mesh::domain& box) {
+  for (int f = 0; f < 4; ++f)
+    if (box.sides[f] != mesh::boundary::zero_gradient)
+      return error{
+          fmt::format("frame.omega: expected boundaries that may turn, \"zero_gradient\" along x and y, found "
+                      "another kind in mesh.sides[{}]",
+                      f)};
+  return {};
+}
+
 }  // namespace
 
 result<setup> input::prepare() {
@@ -278,9 +291,14 @@ result<setup> input::prepare() {
   if (point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::point_mass_module>(attractor));
   if (gravity.self) {
     if (auto open = check_isolated(*box); !open) return open.error();
-    auto module = gravity::self_gravity::make(attraction, box->block_size);
+    auto module = gravity::self_gravity::make(attraction, box->block_size, frame.omega);
     if (!module) return module.error();
     modules_.push_back(std::move(*module));
+  }
+  if (frame.omega != 0.0) {
+    if (auto turns = check_turning(*box); !turns) return turns.error();
+    s.hydro.omega = frame.omega;
+    modules_.push_back(std::make_unique<rotating_frame>(frame.omega));  // the last
   }
   for (const auto& m : modules_) s.modules.push_back(m.get());
   const int n_var = variable_count(parameters->n_species);

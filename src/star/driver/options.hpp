@@ -17,6 +17,7 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
+#include "star/frame/options.hpp"
 #include "star/gravity/options.hpp"
 #include "star/gravity/point_mass.hpp"
 #include "star/hydro/options.hpp"
@@ -104,6 +105,7 @@ class input {
   hydro_options hydro;
   gravity::gravity_options gravity;
   gravity::point_mass_options point_mass;
+  frame_options frame;
   refinement_options refinement;
   output_options output;
   unit_options units;
@@ -111,7 +113,7 @@ class input {
   config_table table;
 
  private:
-  std::vector<std::shared_ptr<const step_module>> modules_;  // of [gravity]
+  std::vector<std::shared_ptr<const step_module>> modules_;  // of [gravity] and [frame]
 
   input() = default;
   static result<std::unique_ptr<input>> make(const std::string& problem);

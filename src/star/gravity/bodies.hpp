@@ -286,6 +286,7 @@ PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int
   const surroundings beside = around_block(v, node, parent);
   const double width = v.nodes.width[node], potential = l.constant / width, force = potential / width;
   double* to = v.field(l.results, node);
+  const double* masses = v.field(l.masses, node);
   for (int c = thread; c < cells; c += threads) {
     const int i = c % n, j = c / n % n, k = c / (n * n);
     double sum[4];
@@ -293,8 +294,40 @@ PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int
     add_direct(l, v, node, i, j, k, sum);
     if (beside.refined) add_refined<order>(l, v, node, i, j, k, sum);
     if (beside.coarser) add_coarser(l, v, parent, child, i, j, k, sum);
-    to[c] = potential * sum[0];
+    to[c] = v.field(l.potential, node)[c] = potential * (sum[0] - own_part * masses[c]);
     for (int a = 1; a < 4; ++a) to[a * cells + c] = 0.0 - force * sum[a];
+  }
+}
+
+/// The value beyond a face of a block that makes the mean with the own one the potential at the face: at a coarser
+/// neighbour that of the coarse cell, beside finer ones and at the boundaries of the domain the own one.
+PLX_INLINE double potential_beyond(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k,
+                                   double own) {
+  const int n = v.n, half = n / 2;
+  const node_cell there = cell_around(v, node, i, j, k);
+  if (there.node >= 0) return v.is_block(there.node) ? v.field(l.potential, there.node)[there.cell] : own;
+  const std::int32_t parent = v.parent(node);
+  const int child = child_number(v, node);
+  const auto halved = [](int x) { return (x - (x & 1)) / 2; };
+  const node_cell above = cell_around(v, parent, halved(i) + (child & 1) * half, halved(j) + (child >> 1 & 1) * half,
+                                      halved(k) + (child >> 2) * half);
+  if (above.node < 0 || !v.is_block(above.node)) return own;
+  return 2.0 * v.field(l.potential, above.node)[above.cell] - own;
+}
+
+PLX_INLINE void around_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  const int n = v.n, edge = n + 2;
+  const double* from = v.field(l.potential, node);
+  double* to = v.field(l.around, node);
+  for (int c = thread; c < edge * edge * edge; c += threads) {
+    const int x[3] = {c % edge - 1, c / edge % edge - 1, c / (edge * edge) - 1};
+    int at[3], outside = 0;
+    for (int a = 0; a < 3; ++a) {
+      at[a] = x[a] < 0 ? 0 : x[a] < n ? x[a] : n - 1;
+      if (at[a] != x[a]) ++outside;
+    }
+    const double own = from[(at[2] * n + at[1]) * n + at[0]];
+    to[c] = outside == 1 ? potential_beyond(l, v, node, x[0], x[1], x[2], own) : own;
   }
 }
 
@@ -303,7 +336,7 @@ PLX_INLINE void energy_body(const layout& l, const pass_view& v, std::int32_t no
   const double* potential = v.field(l.results, node);
   double sum = 0.0;
   for (int c = 0; c < v.cells(); ++c) sum = sum + masses[c] * potential[c];
-  v.field(l.energy, node)[0] = 0.5 * sum;
+  v.field(l.energy, node)[l.at_end ? 1 : 0] = 0.5 * sum;
 }
 
 /// One of the sums of a node.
@@ -379,27 +412,53 @@ PLX_INLINE void source_body(const layout& l, const pass_view& v, std::int32_t no
   const int n = v.n, cells = v.cells();
   const double* u = v.block(v.now, node);
   double* next = v.block(v.next, node);
-  const double* g = v.field(l.results, node) + cells;
+  const double* potential = v.field(l.results, node);
+  const double* g = potential + cells;
   const double* fix = v.field(l.correction, node);
-  const double dt = v.stage_dt();
+  const double* start = v.block(v.start, node);
+  const double* work = v.field(l.work, node);
+  double *at_start = v.field(l.change, node), *change = at_start + cells;
+  const double dt = v.stage_dt(), dt_dx = dt / v.nodes.width[node];
+  const bool first = v.now == v.start;
   for (int c = thread; c < cells; c += threads) {
     double x[3];
     for (int a = 0; a < 3; ++a)
       x[a] = v.centre(node, a, a == 0 ? c % n : a == 1 ? c / n % n : c / (n * n)) - fix[6 + a];
-    double work = 0.0;
+    double whole[3];
     for (int a = 0; a < 3; ++a) {
       const int b = (a + 1) % 3, d = (a + 2) % 3;
-      const double whole = g[a * cells + c] + (fix[a] + (fix[3 + b] * x[d] - fix[3 + d] * x[b]));
-      next[(i_momentum + a) * cells + c] = next[(i_momentum + a) * cells + c] + dt * (u[c] * whole);
-      work = work + u[(i_momentum + a) * cells + c] * whole;
+      whole[a] = g[a * cells + c] + (fix[a] + (fix[3 + b] * x[d] - fix[3 + d] * x[b]));
+      next[(i_momentum + a) * cells + c] = next[(i_momentum + a) * cells + c] + dt * (u[c] * whole[a]);
     }
-    next[i_energy * cells + c] = next[i_energy * cells + c] + dt * work;
+    next[i_energy * cells + c] =
+        next[i_energy * cells + c] - dt_dx * sum3(work[c], work[cells + c], work[2 * cells + c]);
+    if (l.omega != 0.0) {  // the mass flux is relative to the mesh: the work on gas that moves with it is missing
+      const double torque = (x[0] + fix[6]) * whole[1] - (x[1] + fix[7]) * whole[0];
+      next[i_energy * cells + c] = next[i_energy * cells + c] + (dt * l.omega) * (u[c] * torque);
+    }
+    if (first) at_start[c] = potential[c];
+    const double moved = (next[c] - start[c]) - v.weight * (u[c] - start[c]);
+    change[c] = (first ? 0.0 : v.weight * change[c]) + potential[c] * moved;
   }
+}
+
+/// The stages have taken the sum over cells of `change` from the energy, up to what flowed through the boundaries; the
+/// energy of the potential has changed by the mean of the potentials before and after times the change of mass.
+PLX_INLINE void balance_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  const int cells = v.cells();
+  const double* start = v.block(v.start, node);
+  double* u = v.block(v.now, node);
+  const double* potential = v.field(l.results, node);
+  const double *at_start = v.field(l.change, node), *change = at_start + cells;
+  for (int c = thread; c < cells; c += threads)
+    u[i_energy * cells + c] =
+        u[i_energy * cells + c] + (change[c] - 0.5 * (at_start[c] + potential[c]) * (u[c] - start[c]));
 }
 
 /// The work of one thread of a node.
 template <pass_kind kind, int order>
 PLX_INLINE void run_pass(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+  if (l.may_skip && *v.carried != 0) return;
   if constexpr (kind == pass_kind::masses)
     masses_body(l, v, node, thread, threads);
   else if constexpr (kind == pass_kind::moments)
@@ -412,6 +471,10 @@ PLX_INLINE void run_pass(const layout& l, const pass_view& v, std::int32_t node,
     accelerations_body<order>(l, v, node, thread, threads);
   else if constexpr (kind == pass_kind::energy)
     energy_body(l, v, node);
+  else if constexpr (kind == pass_kind::around)
+    around_body(l, v, node, thread, threads);
+  else if constexpr (kind == pass_kind::balance)
+    balance_body(l, v, node, thread, threads);
   else if constexpr (kind == pass_kind::node_sums)
     node_sums_body(l, v, node, thread);
   else if constexpr (kind == pass_kind::corrections)

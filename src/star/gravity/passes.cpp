@@ -135,8 +135,10 @@ void accelerations_on_worker(const layout& l, const pass_view& v, std::int32_t n
     kernels().points({table, coarser, n, to, offsets()}, partners::coarser);
   }
   const double width = v.nodes.width[node], potential = l.constant / width, force = potential / width;
+  double* own_potential = v.field(l.potential, node);
+  const double* own_masses = v.field(l.masses, node);
   for (int c = 0; c < cells; ++c) {
-    to[c] = potential * to[c];
+    to[c] = own_potential[c] = potential * (to[c] - own_part * own_masses[c]);
     for (int a = 1; a < 4; ++a) to[a * cells + c] = 0.0 - force * to[a * cells + c];
   }
 }
@@ -164,6 +166,7 @@ void pass<kind, order>::operator()(const pass_view& v, std::int32_t node, int th
 
 template <pass_kind kind, int order>
 void pass<kind, order>::on_worker(const pass_view& v, std::int32_t node) const {
+  if (l.may_skip && *v.carried != 0) return;
   if constexpr (kind == pass_kind::interactions)
     interactions_on_worker<order>(l, v, node);
   else if constexpr (kind == pass_kind::accelerations)
@@ -192,6 +195,10 @@ std::unique_ptr<portable_code> make_pass(pass_kind kind, const layout& l) {
       return device::portable(pass<pass_kind::node_sums, 0>{l});
     case pass_kind::corrections:
       return device::portable(pass<pass_kind::corrections, 0>{l});
+    case pass_kind::around:
+      return device::portable(pass<pass_kind::around, 0>{l});
+    case pass_kind::balance:
+      return device::portable(pass<pass_kind::balance, 0>{l});
     case pass_kind::source:
       break;
   }

@@ -61,5 +61,7 @@ PLX_GRAVITY_PASS(energy, 0)
 PLX_GRAVITY_PASS(node_sums, 0)
 PLX_GRAVITY_PASS(corrections, 0)
 PLX_GRAVITY_PASS(source, 0)
+PLX_GRAVITY_PASS(around, 0)
+PLX_GRAVITY_PASS(balance, 0)
 
 }  // namespace plx::star::gravity

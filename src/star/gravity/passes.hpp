@@ -26,10 +26,24 @@ struct layout {
   int results = 0;          ///< blocks: [4][n^3]: potential, then acceleration
   int sums = 0;             ///< all: node_sum_count doubles
   int correction = 0;       ///< all: correction_count doubles
-  int energy = 0;           ///< blocks: 1 double, the module's sum
+  int potential = 0;        ///< blocks: [n^3], for neighbours
+  int around = 0;           ///< blocks: stage_input::potential
+  int work = 0;             ///< blocks: stage_output::work
+  int change = 0;           ///< blocks: [2][n^3]: potential at the start of the step; sum of potential times change of
+                            ///< density, weighted as the stages
+  int energy = 0;           ///< blocks: 2 doubles, the module's sums: at the start of the step and at its end
   int table = 0;            ///< lattice_table::values
   double constant = 1.0;    ///< G, code units
+  double omega = 0.0;       ///< hydro_parameters::omega
+  bool may_skip = false;    ///< does nothing if the fields still hold what it would compute (pass_view::carried)
+  bool at_end = false;      ///< a pass after the last stage
 };
+
+/// The part of a cell's own mass m in its potential is -own_part G m / dx. Sums over the centres of a lattice miss
+/// 2.8373 G rho dx^2 of the potential of a smooth density (the potential of a lattice of charges in a uniform
+/// background) and a third of its gradient. This is the difference, with which the potential has the gradient that the
+/// sums of forces give: the work of gravity on flowing mass is then that of the forces, to the order of the scheme.
+inline constexpr double own_part = 2.0 / 3.0 * 2.837297479480619;
 
 /// Sums over the cells below a node: m; m x; m x_a x_b (xx, xy, xz, yy, yz, zz); force; torque about the origin.
 inline constexpr int node_sum_count = 16;
@@ -43,17 +57,19 @@ enum class pass_kind {
   translations,   ///< refined: adds the local expansions of parents
   accelerations,  ///< blocks: potential and acceleration, from the parents' expansions and nearby cells
   energy,         ///< blocks: half the sum of mass times potential, for history.csv
+  around,         ///< blocks: the potential of the block and of the layer around it
   node_sums,      ///< all: sums over the cells below a node, for the next pass
   corrections,    ///< all: an acceleration that makes total force and torque zero to rounding
-  source          ///< blocks: momentum and energy
+  source,         ///< blocks: momentum and energy
+  balance         ///< blocks: at the end of the step, energy, so that the total with the potential is conserved
 };
 
 /// The name of its tasks in profiles.
 constexpr const char* name_of(pass_kind kind) {
   constexpr const char* names[] = {
-      "star.gravity.masses",       "star.gravity.moments",       "star.gravity.interactions",
-      "star.gravity.translations", "star.gravity.accelerations", "star.gravity.energy",
-      "star.gravity.node_sums",    "star.gravity.corrections",   "star.gravity.source"};
+      "star.gravity.masses",        "star.gravity.moments", "star.gravity.interactions", "star.gravity.translations",
+      "star.gravity.accelerations", "star.gravity.energy",  "star.gravity.around",       "star.gravity.node_sums",
+      "star.gravity.corrections",   "star.gravity.source",  "star.gravity.balance"};
   return names[static_cast<int>(kind)];
 }
 

@@ -22,6 +22,8 @@ layout layout_of(const lattice_table& t, double constant, const std::vector<node
   l.locals = own[self_gravity::locals].index;
   l.results = own[self_gravity::results].index, l.sums = own[self_gravity::sums_of_nodes].index;
   l.correction = own[self_gravity::correction].index;
+  l.potential = own[self_gravity::potentials].index, l.around = own[self_gravity::around].index;
+  l.work = own[self_gravity::work].index, l.change = own[self_gravity::change].index;
   l.table = table, l.constant = constant;
   return l;
 }
@@ -47,27 +49,32 @@ void gravity_options::describe(config_table& table) {
              .max = largest_order});
 }
 
-result<std::unique_ptr<self_gravity>> self_gravity::make(const gravity_options& o, int block_size) {
+result<std::unique_ptr<self_gravity>> self_gravity::make(const gravity_options& o, int block_size, double omega) {
   if (!(o.constant > 0.0)) return error{fmt::format("gravity.constant is {}: expected a positive number", o.constant)};
   if (block_size % 8 != 0)
     return error{fmt::format("mesh.block_size is {}: self-gravity takes multiples of 8", block_size)};
   auto table = make_lattice(o.theta, static_cast<int>(o.order), block_size);
   if (!table) return table.error();
   std::unique_ptr<self_gravity> made(new self_gravity);
-  made->constant_ = o.constant;
+  made->constant_ = o.constant, made->omega_ = omega;
+  made->block_edge_ = block_size;
   made->block_cells_ = block_size * block_size * block_size;
   made->table_ = std::move(*table);
   return made;
 }
 
-void self_gravity::before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
-                                gas_passes& on) const {
-  const int n3 = block_cells_, n_moments = count_up_to(table_.order);
+// The potential and the acceleration of the state f.now.
+void self_gravity::solve(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on,
+                         bool at_end) const {
+  const int n3 = block_cells_, n_moments = count_up_to(table_.order), edge = block_edge_ + 2;
   const node_set refined = node_set::refined, blocks = node_set::blocks, all = node_set::blocks_and_refined;
   const std::vector<node_field> before = std::exchange(own, {});
   const auto add = [&](const char* name, int doubles, node_set nodes, std::vector<stencil> at) {
     const node_field* earlier = before.empty() ? nullptr : &before[own.size()];
     own.push_back(on.add_node_field(r, name, doubles, nodes, std::move(at), earlier));
+  };
+  const auto keep = [&](const char* name, int doubles) {
+    before.empty() ? add(name, doubles, blocks, {}) : own.push_back(before[own.size()]);
   };
   add("gravity masses", n3, blocks, {stencil::children, stencil::level_neighbours, stencil::neighbours});
   add("gravity moments", n_moments * n3, refined, {stencil::children, stencil::level_neighbours});
@@ -75,43 +82,78 @@ void self_gravity::before_stage(step::recipe& r, const stage_fields& f, std::vec
   add("gravity", 4 * n3, blocks, {});
   add("gravity sums", node_sum_count, all, {stencil::children});
   add("gravity correction", correction_count, all, {stencil::parent});
+  add("gravity potential", n3, blocks, {stencil::neighbours});
+  keep("gravity potential around", edge * edge * edge);
+  keep("gravity work", 3 * n3);
+  keep("gravity change", 2 * n3);
   const field_id mass = own[masses].field, moment = own[moments].field, local = own[locals].field,
-                 result = own[results].field, sum = own[sums_of_nodes].field, fix = own[correction].field;
+                 result = own[results].field, sum = own[sums_of_nodes].field, fix = own[correction].field,
+                 near = own[potentials].field;
 
   layout l = layout_of(table_, constant_, own, on.add_table(r, table_.values));
   l.energy = f.sums.index;
-  const auto pass = [&](pass_kind kind, node_set where, std::vector<step::access> reads, field_id writes) {
+  l.at_end = at_end;
+  l.may_skip = !at_end && f.stage == 0;
+  const auto pass = [&](pass_kind kind, node_set where, std::vector<step::access> reads, std::vector<field_id> writes) {
     r.add({.name = name_of(kind),
            .where = where,
            .reads = std::move(reads),
-           .writes = {writes},
+           .writes = std::move(writes),
            .kernel = on.portable(make_pass(kind, l), f.stage)});
   };
-  pass(pass_kind::masses, blocks, {{f.now}}, mass);
-  pass(pass_kind::moments, refined, {{mass, stencil::children}, {moment, stencil::children}}, moment);
+  pass(pass_kind::masses, blocks, {{f.now}}, {mass});
+  pass(pass_kind::moments, refined, {{mass, stencil::children}, {moment, stencil::children}}, {moment});
   pass(pass_kind::interactions, refined,
-       {{moment}, {moment, stencil::level_neighbours}, {mass, stencil::level_neighbours}}, local);
-  pass(pass_kind::translations, refined, {{local}, {local, stencil::parent}}, local);
+       {{moment}, {moment, stencil::level_neighbours}, {mass, stencil::level_neighbours}}, {local});
+  pass(pass_kind::translations, refined, {{local}, {local, stencil::parent}}, {local});
   pass(pass_kind::accelerations, blocks,
        {{local, stencil::parent},
         {mass},
         {mass, stencil::level_neighbours},
         {mass, stencil::neighbours},
         {moment, stencil::level_neighbours}},
-       result);
-  if (f.stage == 0) pass(pass_kind::energy, blocks, {{mass}, {result}}, f.sums.field);
-  pass(pass_kind::node_sums, all, {{mass}, {result}, {sum, stencil::children}}, sum);
-  pass(pass_kind::corrections, all, {{sum}, {fix, stencil::parent}}, fix);
+       {result, near});
+  pass(pass_kind::node_sums, all, {{mass}, {result}, {sum, stencil::children}}, {sum});
+  pass(pass_kind::corrections, all, {{sum}, {fix, stencil::parent}}, {fix});
+  l.may_skip = false;
+  if (at_end || f.stage == 0) pass(pass_kind::energy, blocks, {{mass}, {result}}, {f.sums.field});
+}
+
+void self_gravity::before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
+                                gas_passes& on) const {
+  solve(r, f, own, on, false);
+  const layout l = layout_of(table_, constant_, own, on.add_table(r, table_.values));
+  const field_id near = own[potentials].field;
+  r.add({.name = name_of(pass_kind::around),
+         .where = node_set::blocks,
+         .reads = {{near}, {near, stencil::neighbours}},
+         .writes = {own[around].field},
+         .kernel = on.portable(make_pass(pass_kind::around, l), f.stage)});
 }
 
 void self_gravity::after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                                gas_passes& on) const {
-  const layout l = layout_of(table_, constant_, own, on.add_table(r, table_.values));
+  layout l = layout_of(table_, constant_, own, on.add_table(r, table_.values));
+  l.omega = omega_;
+  std::vector<step::access> reads{{f.start},         {f.now}, {own[results].field}, {own[correction].field},
+                                  {own[work].field}, {f.next}};
+  if (f.stage > 0) reads.push_back({own[change].field});
   r.add({.name = name_of(pass_kind::source),
          .where = node_set::blocks,
-         .reads = {{f.now}, {own[results].field}, {own[correction].field}, {f.next}},
-         .writes = {f.next},
+         .reads = std::move(reads),
+         .writes = {f.next, own[change].field},
          .kernel = on.portable(make_pass(pass_kind::source, l), f.stage)});
+}
+
+void self_gravity::after_step(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
+                              gas_passes& on) const {
+  solve(r, f, own, on, true);
+  const layout l = layout_of(table_, constant_, own, on.add_table(r, table_.values));
+  r.add({.name = name_of(pass_kind::balance),
+         .where = node_set::blocks,
+         .reads = {{f.start}, {f.now}, {own[results].field}, {own[change].field}},
+         .writes = {f.next},
+         .kernel = on.portable(make_pass(pass_kind::balance, l), f.stage)});
 }
 
 }  // namespace plx::star::gravity

@@ -19,24 +19,40 @@ namespace plx::star::gravity {
 
 class self_gravity final : public step_module {
  public:
-  /// Errors: an option that is out of range, in one line.
-  static result<std::unique_ptr<self_gravity>> make(const gravity_options& options, int block_size);
+  /// `omega`: angular velocity of the mesh, hydro_parameters::omega. Errors: an option that is out of range, in one
+  /// line.
+  static result<std::unique_ptr<self_gravity>> make(const gravity_options& options, int block_size, double omega = 0.0);
 
   bool keeps_mass() const override { return true; }
-  /// gravity_energy: half the sum of mass times potential, of the state at the start of the step.
-  std::vector<std::string> sums() const override { return {"gravity_energy"}; }
+  /// gravity_energy: half the sum of mass times potential, at the end of a step; gravity_energy_start: at its start, on
+  /// the same mesh.
+  std::vector<std::string> sums() const override { return {"gravity_energy_start", "gravity_energy"}; }
 
   /// The module's fields, in their order, for modules that read them; see layout.
-  enum owned : std::size_t { masses, moments, locals, results, sums_of_nodes, correction };
+  enum owned : std::size_t {
+    masses,
+    moments,
+    locals,
+    results,
+    sums_of_nodes,
+    correction,
+    potentials,
+    around,
+    work,
+    change
+  };
 
   void before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                     gas_passes& on) const override;
+  work_fields potential(const std::vector<node_field>& own) const override { return {own[around], own[work]}; }
   void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on) const override;
+  void after_step(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on) const override;
 
  private:
   self_gravity() = default;
-  double constant_ = 1.0;
-  int block_cells_ = 512;
+  void solve(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on, bool at_end) const;
+  double constant_ = 1.0, omega_ = 0.0;
+  int block_edge_ = 8, block_cells_ = 512;
   lattice_table table_;
 };
 

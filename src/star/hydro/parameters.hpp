@@ -62,6 +62,22 @@ struct hydro_parameters {
                                      ///< of neighbours
   hydro_scheme scheme = hydro_scheme::faces;
   bool contact_steepening = false;  ///< full3d: densities at contact discontinuities are reconstructed steeper
+  /// Angular velocity of the mesh about the z axis. States are those of an inertial frame; what flows through a face,
+  /// and the signal rate, are relative to the mesh.
+  double omega = 0.0;
+};
+
+/// The place of a block. The same cell has the same place, bit by bit, seen from any block of its level.
+struct block_place {
+  double dx = 1.0;  ///< width of a cell, the same along each axis
+  // For hydro_parameters::omega, along x and y:
+  double lower[2] = {};  ///< corner of the domain
+  double first[2] = {};  ///< number of cells of this width from there to the block
+
+  PLX_DEVICE block_place() {}
+  PLX_DEVICE block_place(double width) : dx(width) {}
+  PLX_DEVICE double face(int axis, int i) const { return lower[axis] + (first[axis] + i) * dx; }
+  PLX_DEVICE double centre(int axis, int i) const { return lower[axis] + ((first[axis] + i) + 0.5) * dx; }
 };
 
 /// Input of a stage. Shapes: n_var = variable_count(parameters.n_species), M = n + 2 * ghost_layers.
@@ -70,9 +86,12 @@ struct stage_input {
                                   ///< and corners, `full3d` does
   const double* u_old = nullptr;  ///< [n_var][n][n][n], the state at the start of the time step
   int n = 8;
-  double dx = 1.0;      ///< width of a cell, the same along each axis
+  block_place place;
   double dt = 0.0;      ///< of the whole step
   double weight = 1.0;  ///< of this stage: integrator::weight
+  /// The potential of gravity, or nullptr: [n + 2][n + 2][n + 2] (k, j, i), the cells and one layer around them,
+  /// without edges and corners. Only stage_output::work depends on it.
+  const double* potential = nullptr;
 };
 
 /// Output of a stage.
@@ -82,6 +101,9 @@ struct stage_output {
   /// on x faces, (k, i) on y faces, (j, i) on z faces.
   /// Per area and time, positive along the axis. u_new changes by -weight * dt / dx * (F+ - F-).
   double* face_flux[6] = {};
+  /// With a potential, [axis][n][n][n]: the sum over the two faces of a cell along the axis of half the mass flux times
+  /// the difference of the potential. The energy changes by -weight * dt / dx times the sum over the axes.
+  double* work = nullptr;
 
   double max_signal_rate = 0.0;      ///< of u_new: largest sum over axes of (|v| + c) / dx; dt = cfl / rate
   std::int64_t density_floors = 0;   ///< cells of u_new raised to the floor

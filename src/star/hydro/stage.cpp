@@ -20,13 +20,13 @@ void advance_block(const hydro_parameters& parameters, const stage_input& in, st
   kernels->advance(parameters, in, out, static_cast<double*>(scratch));
 }
 
-void check_cells(const hydro_parameters& parameters, double* u, int n, double dx, const cell_box& box,
+void check_cells(const hydro_parameters& parameters, double* u, int n, const block_place& place, const cell_box& box,
                  stage_output& out) {
   for (int axis = 0; axis < 3; ++axis)
     PLX_ASSERT(0 <= box.lower[axis] && box.upper[axis] <= n, axis, box.lower[axis], box.upper[axis]);
   const kernel_table* kernels = kernels_of(active_isa());
   PLX_ASSERT(kernels != nullptr);
-  kernels->check(parameters, u, n, dx, box, out);
+  kernels->check(parameters, u, n, place, box, out);
 }
 
 }  // namespace plx::star

@@ -30,7 +30,7 @@ void advance_block(const hydro_parameters& parameters, const stage_input& in, st
 
 /// Checks a box of a block in place, [n_var][n][n][n], and applies the floors: for cells changed after a stage (flux
 /// correction at coarse-fine faces, regridding) and for initial states. Fills all of `out` except u_new and face_flux.
-void check_cells(const hydro_parameters& parameters, double* u, int n, double dx, const cell_box& box,
+void check_cells(const hydro_parameters& parameters, double* u, int n, const block_place& place, const cell_box& box,
                  stage_output& out);
 
 }  // namespace plx::star

@@ -10,6 +10,7 @@
 #include "mesh/tree/regrid.hpp"
 #include "rt/for_loop.hpp"
 #include "star/refine/refinement.hpp"
+#include "star/step/block_place.hpp"
 #include "step/exchange.hpp"
 #include "step/round_end.hpp"
 
@@ -35,7 +36,7 @@ floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& sl
   std::vector<stage_output> outs(slots.size());
   const int n = g.mesh.block_size();
   for_loop(info_of("star.check"), std::size_t{0}, slots.size(), [&](std::size_t i) {
-    check_cells(s.hydro, g.now.block(slots[i]), n, g.mesh.cell_width(slots[i]), {{0, 0, 0}, {n, n, n}}, outs[i]);
+    check_cells(s.hydro, g.now.block(slots[i]), n, place_of(g.mesh, slots[i]), {{0, 0, 0}, {n, n, n}}, outs[i]);
   });
   floor_counts floors;
   for (std::size_t i = 0; i < slots.size(); ++i) {

@@ -6,6 +6,7 @@
 #include "mesh/between/gather.hpp"
 #include "star/runners/stage_borders.hpp"
 #include "star/runners/step_account.hpp"
+#include "star/step/block_place.hpp"
 #include "star/step/gas_step.hpp"
 #include "star/step/portable_pass.hpp"
 #include "step/border.hpp"
@@ -26,7 +27,7 @@ stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id 
   in.tile = mesh::gather_tile(g.mesh, from, slot, g.sides, mine.tile, g.reach, g.stage_time[stage]);
   in.u_old = g.now.block(slot);
   in.n = g.mesh.block_size();
-  in.dx = g.mesh.cell_width(slot);
+  in.place = place_of(g.mesh, slot);
   in.dt = dt;
   in.weight = scheme.weight[stage];
   return in;
@@ -49,6 +50,19 @@ cell_box cells_along(int face, int n) {
   return box;
 }
 
+// Adds the potential energy of the mass to the flux of energy through a face of the domain, where the potential is that
+// of the cells along it.
+void add_potential_energy(const double* potential, int face, int n, double* flux) {
+  const int edge = n + 2, area = n * n, axis = mesh::face_axis(face), end = mesh::face_is_upper(face) ? n : 1;
+  for (int c = 0; c < area; ++c) {
+    const int s = c % n + 1, t = c / n + 1;
+    const int cell = axis == 0   ? (t * edge + s) * edge + end
+                     : axis == 1 ? (t * edge + end) * edge + s
+                                 : (end * edge + t) * edge + s;
+    flux[i_energy * area + c] = flux[i_energy * area + c] + flux[i_density * area + c] * potential[cell];
+  }
+}
+
 // Replaces the block's fluxes in `to` by those of finer neighbours. The cells along the corrected faces get new values,
 // so floors, the tracer and the signal rate are evaluated again for them and reported to note(stage_output).
 template <class Note>
@@ -60,7 +74,7 @@ void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux
   for (int f = 0; f < mesh::face_count; ++f) {
     if (m.across(slot, f).kind != mesh::relation::finer) continue;
     stage_output out;
-    check_cells(hydro, to.block(slot), m.block_size(), dx, cells_along(f, m.block_size()), out);
+    check_cells(hydro, to.block(slot), m.block_size(), place_of(m, slot), cells_along(f, m.block_size()), out);
     note(std::as_const(out));
   }
 }
@@ -151,8 +165,13 @@ class stepper::passes final : public gas_passes {
     if (has_modules_) data_.set_places(s_.gas_.now, s_.gas_.stage_a, s_.gas_.stage_b);
   }
 
-  std::unique_ptr<step::pass_kernel> advance(int stage) override {
-    return step::kernel([this, stage](slot_id b) { s_.advance_block(b, stage); });
+  std::unique_ptr<step::pass_kernel> advance(int stage, work_fields gravity) override {
+    const auto of = [this](const node_field& f, slot_id b) {
+      return f.index < 0 ? nullptr : data_.view().field(f.index, b);
+    };
+    return step::kernel([this, stage, gravity, of](slot_id b) {
+      s_.advance_block(b, stage, of(gravity.potential, b), of(gravity.work, b));
+    });
   }
   std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
     return step::kernel([this, stage](slot_id b) { s_.correct_block(b, stage); });
@@ -183,7 +202,7 @@ class stepper::passes final : public gas_passes {
   pass_view view(int stage) const {
     pass_view v = data_.view();
     set_stage(s_.scheme_, stage, v);
-    v.time = &s_.time_, v.dt = &s_.dt_;
+    v.time = &s_.time_, v.dt = &s_.dt_, v.carried = &s_.carried_;
     return v;
   }
 
@@ -222,6 +241,7 @@ mesh::arena& stepper::state(int stage) {
 unsigned stepper::worker_of(slot_id slot) const { return runner_->worker_of(slot); }
 
 void stepper::adopt_mesh() {
+  carried_ = 0;
   reports_.assign(gas_.mesh.slot_count(), {});
   fluxes_.resize(gas_.mesh, gas_.own());
   left_.resize(gas_.mesh, gas_.own());
@@ -234,23 +254,27 @@ std::optional<bad_cell> stepper::advance(double dt, double time) {
   passes_->begin();
   runner_->run();
   const auto bad = agree();
+  carried_ = bad ? 0 : 1;
   if (!bad) commit();
   for (const slot_id slot : gas_.own()) reports_[slot].floors = {}, reports_[slot].bad_cell = -1;
   return bad;
 }
 
-void stepper::advance_block(slot_id slot, int stage) {
+void stepper::advance_block(slot_id slot, int stage, const double* potential, double* work) {
   const mesh::block_mesh& m = gas_.mesh;
   worker_scratch::one& mine = scratch_.mine();
   const std::uint32_t to_register = mesh::flux_register::wanted_faces(m, slot);
   const std::uint32_t to_sides = mesh::side_totals::wanted_faces(m, slot);
-  const stage_input in = stage_input_of(gas_, state(stage), slot, dt_, scheme_, stage, mine);
+  stage_input in = stage_input_of(gas_, state(stage), slot, dt_, scheme_, stage, mine);
+  in.potential = potential;
   stage_output out = stage_output_to(state(stage + 1), slot, to_register | to_sides, mine);
+  out.work = work;
   star::advance_block(hydro_, in, out, mine.kernel);
   reports_[slot].signal_rate = 0.0;
   note(slot, stage, out);
   for (int f = 0; f < mesh::face_count; ++f) {
     if ((to_register >> f & 1) != 0) fluxes_.put(m, slot, f, out.face_flux[f]);
+    if ((to_sides >> f & 1) != 0 && potential != nullptr) add_potential_energy(potential, f, in.n, out.face_flux[f]);
     if ((to_sides >> f & 1) != 0) left_.add(m, slot, f, out.face_flux[f], dt_ * scheme_.flux_weight[stage]);
   }
 }
@@ -263,7 +287,7 @@ void stepper::correct_block(slot_id slot, int stage) {
 void stepper::check_block(slot_id slot, int stage) {
   const int n = gas_.mesh.block_size();
   stage_output out;
-  check_cells(hydro_, state(std::min(stage + 1, scheme_.stages)).block(slot), n, gas_.mesh.cell_width(slot),
+  check_cells(hydro_, state(std::min(stage + 1, scheme_.stages)).block(slot), n, place_of(gas_.mesh, slot),
               {{0, 0, 0}, {n, n, n}}, out);
   note(slot, stage, out);
 }

@@ -67,7 +67,7 @@ class stepper {
   };
 
   mesh::arena& state(int stage);
-  void advance_block(mesh::slot_id slot, int stage);
+  void advance_block(mesh::slot_id slot, int stage, const double* potential, double* work);
   void correct_block(mesh::slot_id slot, int stage);
   void check_block(mesh::slot_id slot, int stage);
   void note(mesh::slot_id slot, int stage, const stage_output& out);
@@ -87,6 +87,7 @@ class stepper {
   std::unique_ptr<step::task_runner> runner_;
   std::vector<block_report> reports_;  // by slot
   double dt_ = 0.0, time_ = 0.0;
+  std::int32_t carried_ = 0;  // pass_view::carried
   double signal_rate_ = 0.0;
   std::uint32_t my_wishes_ = 0, wishes_ = 0;
 };

@@ -22,7 +22,7 @@ constexpr int flux_storage = 3;  // after the places of the state; then those of
 // The kernels of a recipe that is only checked.
 class no_passes final : public gas_passes {
  public:
-  std::unique_ptr<step::pass_kernel> advance(int) override { return none(); }
+  std::unique_ptr<step::pass_kernel> advance(int, work_fields) override { return none(); }
   std::unique_ptr<step::pass_kernel> correct_fluxes(int) override { return none(); }
   std::unique_ptr<step::pass_kernel> check_state(int) override { return none(); }
   std::unique_ptr<step::pass_kernel> portable(std::unique_ptr<portable_code>, int) override { return none(); }
@@ -213,15 +213,23 @@ step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<const
                                          .storage = flux_storage,
                                          .tag = f.stage,
                                          .transfers = gas.flux_transfers(f.stage)});
+    work_fields gravity;
     for (std::size_t m = 0; m < modules.size(); ++m) {
       f.sums = sums[m];
       modules[m]->before_stage(r, f, fields[m], gas);
+      const work_fields of_module = modules[m]->potential(fields[m]);
+      if (of_module && gravity)
+        r.refuse({"additional physics: expected one potential of gravity, found those of two modules"});
+      if (of_module) gravity = of_module;
     }
+    std::vector<step::access> reads{{f.now, stencil::neighbours}, {f.now}, {f.start}};
+    std::vector<field_id> writes{f.next, fluxes};
+    if (gravity) reads.push_back({gravity.potential.field}), writes.push_back(gravity.work.field);
     r.add({.name = "star.stage",
            .where = node_set::blocks,
-           .reads = {{f.now, stencil::neighbours}, {f.now}, {f.start}},
-           .writes = {f.next, fluxes},
-           .kernel = gas.advance(f.stage)});
+           .reads = std::move(reads),
+           .writes = std::move(writes),
+           .kernel = gas.advance(f.stage, gravity)});
     r.add({.name = "star.flux_correction",
            .where = node_set::beside_finer,
            .reads = {{fluxes, stencil::finer_faces}, {f.next}},

@@ -30,12 +30,21 @@ struct stage_fields {
   node_field sums{};       ///< of the module that is called: step_module::sums()
 };
 
+/// A potential of gravity and its work on the gas, fields on blocks.
+struct work_fields {
+  node_field potential{.index = -1};  ///< stage_input::potential, read
+  node_field work{.index = -1};       ///< stage_output::work, written
+
+  explicit operator bool() const { return potential.index >= 0; }
+};
+
 /// The kernels of the gas on one kind of processor, and how its fields reach other localities.
 class gas_passes {
  public:
   virtual ~gas_passes() = default;
   /// Advances blocks by one stage: the new state from the state of the stage and that at the start of the step.
-  virtual std::unique_ptr<step::pass_kernel> advance(int stage) = 0;
+  /// `gravity`: the fields of step_module::potential(), or indices -1.
+  virtual std::unique_ptr<step::pass_kernel> advance(int stage, work_fields gravity) = 0;
   /// Replaces the fluxes of blocks by those of finer neighbours.
   virtual std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) = 0;
   /// Applies the floors to the new state, and evaluates its signal rate, after modules have changed it in a stage or,
@@ -101,6 +110,10 @@ class step_module {
   /// first, kept from stage to stage. A field that other nodes read gets a new version in each stage.
   virtual void before_stage(step::recipe& /*r*/, const stage_fields& /*f*/, std::vector<node_field>& /*own*/,
                             gas_passes& /*on*/) const {}
+  /// A potential that passes of before_stage() have written, and a field for its work, which after_stage() adds to the
+  /// energy of the gas. The energy that leaves through the boundaries then includes the potential energy of the mass.
+  /// At most one module has a potential.
+  virtual work_fields potential(const std::vector<node_field>& /*own*/) const { return {}; }
   /// Adds passes that change the new state. They read and write it at their own node only.
   virtual void after_stage(step::recipe& /*r*/, const stage_fields& /*f*/, std::vector<node_field>& /*own*/,
                            gas_passes& /*on*/) const {}

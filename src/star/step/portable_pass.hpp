@@ -76,6 +76,9 @@ struct pass_view {
   const double* dt = nullptr;        ///< of the step
   double time_share = 0.0;           ///< the state of the stage is that at time + time_share * dt
   double weight = 1.0;               ///< integrator::weight
+  /// Not 0: fields still have the values that the passes of the step before wrote, after which the state has not
+  /// changed.
+  const std::int32_t* carried = nullptr;
 
   /// The doubles of a node in a field of gas_passes::add_node_field(). Requires: the field has memory on the node,
   /// which the pass runs on, or reads at a stencil at which the field is read.

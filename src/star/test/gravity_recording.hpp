@@ -57,6 +57,10 @@ class recording final : public step_module {
            .writes = {f.next},
            .kernel = on.portable(device::portable(record_pass{results.index, correction.index, &found}), f.stage)});
   }
+  work_fields potential(const std::vector<node_field>& own) const override { return inner_->potential(own); }
+  void after_step(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on) const override {
+    inner_->after_step(r, f, own, on);
+  }
   std::vector<std::string> sums() const override { return inner_->sums(); }
   mutable recorded found;
 

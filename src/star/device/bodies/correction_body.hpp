@@ -63,7 +63,7 @@ struct correction_body {
     const device::block_item& block = a.blocks[item.position];
     const int n = a.n, axis = face / 2, ta = lower_tangent(axis), tb = upper_tangent(axis);
     const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(n) * n * n;
-    const double weight = a.weight * a.control->dt / block.dx;
+    const double weight = a.weight * a.control->dt / block.place.dx;
     for (int e = thread; e < n * n; e += threads) {
       const int s = e % n, t = e / n, end = face % 2 != 0 ? n - 1 : 0;
       const int cell[3] = {axis == 0 ? end : s, axis == 1 ? end : axis == 0 ? s : t, axis == 2 ? end : t};
@@ -91,7 +91,9 @@ struct correction_body {
       double value[i_species], finite = 0.0;
       for (int v = 0; v < i_species; ++v) value[v] = u[v * volume];
       for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
-      settle<Eos>(p, value, 1, finite, 0.0, cell, every_lane, sums);
+      settle<Eos>(
+          p, value, 1, finite, 0.0, cell, every_lane,
+          [&](int along) { return block.place.centre(along, along == 0 ? x : y); }, sums);
       for (int v = 0; v < i_species; ++v) u[v * volume] = value[v];
     }
     device::block_report& report = a.reports[item.position];

@@ -55,7 +55,7 @@ struct finish_body {
   }
 
   PLX_INLINE static double rate_of(const device::block_report& r, const device::block_item& block) {
-    return as_double(r.speed_bits) / block.dx;
+    return as_double(r.speed_bits) / block.place.dx;
   }
 
   PLX_INLINE static part part_of(const device::block_report& r, const device::block_item& block, int b) {
@@ -69,6 +69,7 @@ struct finish_body {
   // Returns true if the step was made and succeeded.
   PLX_INLINE static bool conclude(const arguments& a, device::step_control& c, const part& all_blocks) {
     if (c.stopped != 0) return false;
+    c.carried = all_blocks.bad == device::block_report::no_bad ? 1 : 0;
     if (all_blocks.bad != device::block_report::no_bad) {
       c.stopped = device::bad_state;
       c.bad_stage = static_cast<std::int32_t>(all_blocks.bad >> 32);

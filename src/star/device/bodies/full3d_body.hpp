@@ -181,7 +181,7 @@ struct full3d_body {
                                 double* parts) {
     const line l = line_of(number);
     const Eos eos(a.hydro.eos);
-    const double dt_dx = a.control->dt / b.block.dx;
+    const double dt_dx = a.control->dt / b.block.place.dx;
     const std::ptrdiff_t w = tile_row(a), tile_step = l.axis == 0 ? 1 : l.axis == 1 ? w : w * w;
     const double* tracer = tile_of(a, b) + i_tracer * tile_volume(a) +
                            (l.axis == 0   ? l.s * w + l.t * w * w
@@ -193,6 +193,11 @@ struct full3d_body {
     face_state below{};
     face_state cell_below{};
     double tracer_below = 0.0, flux_below[gas_variables] = {};
+    const double* phi = l.axis == 0   ? potential_at(a, b, 0, l.s, l.t)
+                        : l.axis == 1 ? potential_at(a, b, l.s, 0, l.t)
+                                      : potential_at(a, b, l.s, l.t, 0);
+    const int phi_step = l.axis == 0 ? 1 : l.axis == 1 ? a.n + 2 : (a.n + 2) * (a.n + 2);
+    double work_below = 0.0;
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       face_state above, next;
@@ -208,7 +213,14 @@ struct full3d_body {
         const bool limited = keep_positive<false>(cell_below, cell, eos, dt_dx, f), from_above = less(f.mass, 0.0);
         const double upwind = limited ? select(from_above, tracer[c * tile_step], tracer[(c - 1) * tile_step])
                                       : select(from_above, tracer_above, tracer_below);
+        if (a.hydro.omega != 0.0)
+          f = in_inertial_frame(f, l.axis,
+                                velocity_of_face(a, b, l.axis, l.axis == 0 ? c : l.s,
+                                                 l.axis == 1   ? c
+                                                 : l.axis == 0 ? l.s
+                                                               : l.t));
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
+        const double work = phi != nullptr ? work_of(f.mass, phi[(c - 1) * phi_step], phi[c * phi_step]) : 0.0;
         if (c == 0) {
           keep_flux(a, b, l.axis, l.s, l.t, false, flux);
         } else {
@@ -218,8 +230,15 @@ struct full3d_body {
             const int to = v >= i_momentum && v < i_momentum + 3 ? i_momentum + (l.axis + v - i_momentum) % 3 : v;
             difference[to * part] = flux[v] - flux_below[v];
           }
+          if (phi != nullptr)
+            keep_work(a, b, l.axis, l.axis == 0 ? c - 1 : l.s,
+                      l.axis == 1   ? c - 1
+                      : l.axis == 0 ? l.s
+                                    : l.t,
+                      l.axis == 2 ? c - 1 : l.t, work_below + work);
         }
         if (c == box_edge) keep_flux(a, b, l.axis, l.s, l.t, true, flux);
+        work_below = work;
         PLX_UNROLL
         for (int v = 0; v < gas_variables; ++v) flux_below[v] = flux[v];
       }

@@ -103,6 +103,9 @@ struct check_body {
     if (a.control != nullptr && a.control->stopped != 0) return;
     const int cells = a.n * a.n * a.n;
     const std::int64_t first = a.items != nullptr ? a.items[group] : a.blocks[group].values;
+    const block_place place = a.items == nullptr    ? a.blocks[group].place
+                              : a.places != nullptr ? a.places[group]
+                                                    : block_place{};
     hydro_parameters p = a.hydro;
     p.n_species = 0;
     tally sums;
@@ -111,7 +114,9 @@ struct check_body {
       double value[i_species], finite = 0.0;
       for (int v = 0; v < i_species; ++v) value[v] = u[static_cast<std::ptrdiff_t>(v) * cells];
       for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
-      settle<Eos>(p, value, 1, finite, 0.0, cell, every_lane, sums);
+      settle<Eos>(
+          p, value, 1, finite, 0.0, cell, every_lane,
+          [&](int along) { return place.centre(along, along == 0 ? cell % a.n : cell / a.n % a.n); }, sums);
       for (int v = 0; v < i_species; ++v) u[static_cast<std::ptrdiff_t>(v) * cells] = value[v];
     }
     device::block_report& report = a.reports[group];

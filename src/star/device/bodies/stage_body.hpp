@@ -81,6 +81,7 @@ struct stage_body {
       }
       if (to_primitive<Eos>(a.hydro, gas_variables, u, 1, to, box_doubles) && counts)
         add_to(&a.reports[b.position].input_floors, 1);
+      if (a.hydro.omega != 0.0) subtract_mesh_velocity(a, b, i, j, to + i_velocity * box_doubles, box_doubles);
     }
   }
 
@@ -120,7 +121,12 @@ struct stage_body {
       left[v] = below[v] = 0.0;
     }
     const Eos eos(a.hydro.eos);
-    const double dt_dx = a.control->dt / b.block.dx;
+    const double dt_dx = a.control->dt / b.block.place.dx;
+    const double* phi = axis == 0   ? potential_at(a, b, 0, s, t)
+                        : axis == 1 ? potential_at(a, b, s, 0, t)
+                                    : potential_at(a, b, s, t, 0);
+    const int phi_step = axis == 0 ? 1 : axis == 1 ? a.n + 2 : (a.n + 2) * (a.n + 2);
+    double work_below = 0.0;
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       const face_state cell{window[0].average(), window[1].average(), window[2].average(), window[3].average(),
@@ -142,14 +148,28 @@ struct stage_body {
                    from_above = less(f.mass, 0.0);
         const double upwind =
             limited ? select(from_above, tracer, tracer_below) : select(from_above, lower[i_tracer], left[i_tracer]);
+        if (a.hydro.omega != 0.0)
+          f = in_inertial_frame(f, axis,
+                                velocity_of_face(a, b, axis, axis == 0 ? c : s,
+                                                 axis == 1   ? c
+                                                 : axis == 0 ? s
+                                                             : t));
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
+        const double work = phi != nullptr ? work_of(f.mass, phi[(c - 1) * phi_step], phi[c * phi_step]) : 0.0;
         if (c == 0) {
           keep_flux(a, b, axis, s, t, false, flux);
         } else {
           double* difference = l.difference + (c - 1) * l.step;
           PLX_UNROLL
           for (int v = 0; v < gas_variables; ++v) difference[l.variable[v]] = flux[v] - below[v];
+          if (phi != nullptr)
+            keep_work(a, b, axis, axis == 0 ? c - 1 : s,
+                      axis == 1   ? c - 1
+                      : axis == 0 ? s
+                                  : t,
+                      axis == 2 ? c - 1 : t, work_below + work);
         }
+        work_below = work;
         if (c == box_edge) keep_flux(a, b, axis, s, t, true, flux);
         PLX_UNROLL
         for (int v = 0; v < gas_variables; ++v) below[v] = flux[v];

@@ -36,6 +36,37 @@ PLX_INLINE stage_box box_of(const device::stage_arguments& a, int group) {
           part / (boxes * boxes) * box_edge};
 }
 
+/// Makes the velocities of cell (i, j) of the box, `variable` doubles apart, relative to the mesh.
+PLX_INLINE void subtract_mesh_velocity(const device::stage_arguments& a, const stage_box& b, int i, int j,
+                                       double* velocity, std::ptrdiff_t variable) {
+  velocity[0] = velocity[0] + a.hydro.omega * b.block.place.centre(1, b.y0 + j);
+  velocity[variable] = velocity[variable] - a.hydro.omega * b.block.place.centre(0, b.x0 + i);
+}
+
+/// The velocity of the mesh at the lower face of cell (i, j) of the box across an axis.
+PLX_INLINE mesh_velocity velocity_of_face(const device::stage_arguments& a, const stage_box& b, int axis, int i,
+                                          int j) {
+  const block_place& place = b.block.place;
+  return velocity_of_mesh(a.hydro.omega, axis == 0 ? place.face(0, b.x0 + i) : place.centre(0, b.x0 + i),
+                          axis == 1 ? place.face(1, b.y0 + j) : place.centre(1, b.y0 + j));
+}
+
+/// The potential at cell (i, j, k) of the box, one layer around it included, or nullptr: none.
+PLX_INLINE const double* potential_at(const device::stage_arguments& a, const stage_box& b, int i, int j, int k) {
+  if (a.potential == nullptr) return nullptr;
+  const std::int64_t edge = a.n + 2;
+  return a.potential + a.potential_rows[b.block.slot] * (edge * edge * edge) +
+         ((b.z0 + k + 1) * edge + b.y0 + j + 1) * edge + b.x0 + i + 1;
+}
+
+/// Stores the work of gravity along an axis in cell (i, j, k) of the box.
+PLX_INLINE void keep_work(const device::stage_arguments& a, const stage_box& b, int axis, int i, int j, int k,
+                          double work) {
+  const std::int64_t cells = static_cast<std::int64_t>(a.n) * a.n * a.n;
+  a.work[(a.work_rows[b.block.slot] * std::int64_t{3} + axis) * cells + ((b.z0 + k) * a.n + b.y0 + j) * a.n + b.x0 +
+         i] = work;
+}
+
 /// Stores the flux at an end of the line (s, t) across an axis, if it is on a face of the block and requested. Shapes:
 /// flux: density, velocities (normal and the two others in cyclic order), energy, tracer.
 PLX_INLINE void keep_flux(const device::stage_arguments& a, const stage_box& b, int axis, int s, int t, bool upper,
@@ -51,6 +82,14 @@ PLX_INLINE void keep_flux(const device::stage_arguments& a, const stage_box& b, 
     const int w = v >= i_momentum && v < i_momentum + 3 ? i_momentum + (axis + v - i_momentum) % 3 : v;
     out[w * area] = flux[v];
   }
+  // The potential energy that leaves the domain is part of the outflow.
+  const device::ghosts_from beyond = b.block.face[2 * axis + (upper ? 1 : 0)].kind;
+  if (beyond == device::ghosts_from::block || beyond == device::ghosts_from::slab) return;
+  const int end = upper ? box_edge - 1 : 0;
+  const double* phi = axis == 0   ? potential_at(a, b, end, s, t)
+                      : axis == 1 ? potential_at(a, b, s, end, t)
+                                  : potential_at(a, b, s, t, end);
+  if (phi != nullptr) out[i_energy * area] = flux[i_energy] + flux[i_density] * *phi;
 }
 
 /// Differences of the fluxes of a cell: of the first variable along x, y and z, and the distances between variables.
@@ -64,7 +103,7 @@ template <class Eos, class EnergyAround>
 PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b, int i, int j, int k,
                             const flux_differences& d, EnergyAround energy_around, tally& sums) {
   const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(a.n) * a.n * a.n;
-  const double step = a.control->dt / b.block.dx, weight = a.weight;
+  const double step = a.control->dt / b.block.place.dx, weight = a.weight;
   hydro_parameters p = a.hydro;
   p.n_species = 0;
   const int cell = ((b.z0 + k) * a.n + b.y0 + j) * a.n + b.x0 + i;
@@ -79,7 +118,9 @@ PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b
     if (v == i_density || v == i_energy) finite = finite + (dx + dy + dz) * 0.0;  // sum3 may lose a NaN
     if (v == i_energy) energy = u;
   }
-  settle<Eos>(p, u_new, 1, finite, energy_around(energy), cell, every_lane, sums);
+  settle<Eos>(
+      p, u_new, 1, finite, energy_around(energy), cell, every_lane,
+      [&](int axis) { return b.block.place.centre(axis, axis == 0 ? b.x0 + i : b.y0 + j); }, sums);
   double* target = a.target + b.block.values + cell;
   PLX_UNROLL
   for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];

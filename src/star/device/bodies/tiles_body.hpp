@@ -154,6 +154,12 @@ struct tiles_body {
       for (int v = 0; v < i_species; ++v) u[v] = first[v * tile.volume + e];
       first[device::tile_energy * tile.volume + e] = u[i_energy];
       floored += to_primitive<Eos>(a.hydro, i_species, u, 1, first + e, tile.volume) ? 1 : 0;
+      if (a.hydro.omega != 0.0) {
+        double* velocity = first + e + i_velocity * tile.volume;
+        const block_place& place = a.blocks[group].place;
+        velocity[0] = velocity[0] + a.hydro.omega * place.centre(1, e / w % w - ghost_depth);
+        velocity[tile.volume] = velocity[tile.volume] - a.hydro.omega * place.centre(0, e % w - ghost_depth);
+      }
     }
     if (floored != 0) add_to(&a.reports[group].input_floors, floored);
   }

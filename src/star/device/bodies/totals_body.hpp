@@ -50,7 +50,7 @@ struct totals_body {
       lost = (next - sum) - term;
       sum = next;
     }
-    const double dx = a.blocks[group].dx, volume = dx * dx * dx;
+    const double dx = a.blocks[group].place.dx, volume = dx * dx * dx;
     add_exactly((sum - lost) * volume, mine + static_cast<std::ptrdiff_t>(v) * device::exact_limbs::count);
   }
 

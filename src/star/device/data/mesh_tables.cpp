@@ -5,6 +5,7 @@
 
 #include "base/assert.hpp"
 #include "mesh/between/tile.hpp"
+#include "star/step/block_place.hpp"
 
 namespace plx::star::device {
 
@@ -35,7 +36,7 @@ mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t st
   for (const slot_id slot : own) {
     block_item b;
     b.values = first_double(slot);
-    b.dx = mesh.cell_width(slot);
+    b.place = place_of(mesh, slot);
     b.slot = slot;
     b.level = mesh.level(slot);
     place_faces(mesh, slot, b);
@@ -72,7 +73,7 @@ void mesh_tables::place_faces(const mesh::block_mesh& mesh, slot_id slot, block_
         given.push_back({slot, f, b.face[f].origin});
         given_doubles += mesh::ghosts * area;
       }
-      sides.push_back({b.flux[f], b.dx, mesh::face_is_upper(f) ? 1.0 : -1.0});
+      sides.push_back({b.flux[f], b.place.dx, mesh::face_is_upper(f) ? 1.0 : -1.0});
       side_face.push_back(static_cast<std::uint8_t>(f));
     } else {
       b.face[f] = {static_cast<std::int64_t>(slab_doubles), ghosts_from::slab, 0};

@@ -66,6 +66,7 @@ struct check_arguments {
   int n = 8, n_items = 0;
   double* source = nullptr;
   const std::int64_t* items = nullptr;  ///< offsets of first doubles; null: of all blocks
+  const block_place* places = nullptr;  ///< by item, for hydro_parameters::omega
   block_report* reports = nullptr;      ///< by item
   // In a stage:
   const block_item* blocks = nullptr;

@@ -38,7 +38,7 @@ struct given_face {
 /// A block, in the order of the curve.
 struct block_item {
   std::int64_t values = 0;  ///< its first double in each arena
-  double dx = 1.0;          ///< width of a cell
+  block_place place;
   std::int32_t slot = 0;
   std::int32_t level = 0;
   ghost_source face[6];
@@ -72,6 +72,7 @@ struct step_control {
   /// Not 0: the integration pauses after each step that reaches a multiple of it. Code time.
   double wait_interval = 0.0;
   std::int32_t stopped = 0;        ///< a stop_reason; not 0: further steps do nothing
+  std::int32_t carried = 0;        ///< pass_view::carried
   std::int32_t bad_stage = -1;     ///< of the step that failed
   std::int32_t bad_position = -1;  ///< on the curve
   std::int32_t bad_cell = -1;      ///< (k * n + j) * n + i
@@ -102,6 +103,11 @@ struct stage_arguments {
   const block_item* blocks = nullptr;
   block_report* reports = nullptr;
   const step_control* control = nullptr;
+  /// stage_input::potential and stage_output::work of the blocks, or nullptr; by slot: the row of a block.
+  const double* potential = nullptr;
+  double* work = nullptr;
+  const std::int32_t* potential_rows = nullptr;
+  const std::int32_t* work_rows = nullptr;
   // For the scheme full3d, which reads no slabs:
   const double* tiles = nullptr;  ///< tiles_arguments::tiles
   double* parts = nullptr;        ///< scratch, full3d_part_doubles for each box of 8^3 cells
@@ -165,6 +171,7 @@ struct tiles_arguments {
   double* tiles = nullptr;
   double* coarse_tiles = nullptr;
   const tile_item* items = nullptr;
+  const block_item* blocks = nullptr;
   const coarse_fill* fills = nullptr;
   block_report* reports = nullptr;
   const step_control* control = nullptr;

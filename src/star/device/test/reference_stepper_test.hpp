@@ -80,7 +80,7 @@ class reference_stepper {
                                 o_.hydro.scheme == hydro_scheme::full3d ? mesh::reach::full : mesh::reach::faces);
     in.u_old = now.block(slot);
     in.n = mesh_.block_size();
-    in.dx = mesh_.cell_width(slot);
+    in.place = mesh_.cell_width(slot);
     in.dt = dt;
     in.weight = o_.scheme.weight[stage];
     stage_output out;

@@ -15,7 +15,7 @@ namespace plx::star {
 
 struct kernel_table {
   void (*advance)(const hydro_parameters&, const stage_input&, stage_output&, double* scratch);
-  void (*check)(const hydro_parameters&, double* u, int n, double dx, const cell_box&, stage_output&);
+  void (*check)(const hydro_parameters&, double* u, int n, const block_place&, const cell_box&, stage_output&);
   std::size_t (*scratch_doubles)(const hydro_parameters&, int n);
   double (*power)(double x, double y);  ///< x^y as computed by the kernels, x > 0
 };

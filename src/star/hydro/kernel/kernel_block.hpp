@@ -27,12 +27,12 @@ PLX_INLINE box_shape shape_for(int n) {
 
 /// Scratch of a box, in doubles from one base address; every part starts at a multiple of 64 bytes.
 struct workspace {
-  double* primitive;     ///< [var][z + 2g][y + 2g][x + 2g]; edges and corners are not filled
-  double* z_difference;  ///< [var][z][y][x]
-  double* plane;         ///< [var][x + 2g][y]: primitives of one plane, transposed
-  double* x_transposed;  ///< [var][x][y]
-  double* x_difference;  ///< [var][y][x]
-  double* y_difference;  ///< [var][y][x]
+  double* primitive;     ///< [var + 1][z + 2g][y + 2g][x + 2g]; edges and corners are not filled; last: the potential
+  double* z_difference;  ///< [var + 1][z][y][x]; last, as in those below: the work of gravity
+  double* plane;         ///< [var + 1][x + 2g][y]: one plane of them, transposed
+  double* x_transposed;  ///< [var + 1][x][y]
+  double* x_difference;  ///< [var + 1][y][x]
+  double* y_difference;  ///< [var + 1][y][x]
   double* left;          ///< [var][face][lane], and the two below
   double* right;
   double* flux;
@@ -52,12 +52,12 @@ PLX_INLINE workspace divide_scratch(double* base, int n_var, box_shape b) {
   s.left = take(v * s.faces);
   s.right = take(v * s.faces);
   s.flux = take(v * s.faces);
-  s.plane = take(v * (b.x + 2 * g) * b.y);
-  s.x_transposed = take(v * b.x * b.y);
-  s.x_difference = take(v * b.x * b.y);
-  s.y_difference = take(v * b.x * b.y);
-  s.z_difference = take(v * b.x * b.y * b.z);
-  s.primitive = take(v * (b.x + 2 * g) * (b.y + 2 * g) * (b.z + 2 * g) + 8);
+  s.plane = take((v + 1) * (b.x + 2 * g) * b.y);
+  s.x_transposed = take((v + 1) * b.x * b.y);
+  s.x_difference = take((v + 1) * b.x * b.y);
+  s.y_difference = take((v + 1) * b.x * b.y);
+  s.z_difference = take((v + 1) * b.x * b.y * b.z);
+  s.primitive = take((v + 1) * (b.x + 2 * g) * (b.y + 2 * g) * (b.z + 2 * g) + 8);
   s.end = base;
   return s;
 }
@@ -82,8 +82,32 @@ struct box_task {
   std::ptrdiff_t slice() const { return row() * (b.y + 2 * g); }
   std::ptrdiff_t primitive_variable() const { return slice() * (b.z + 2 * g); }
   std::ptrdiff_t in_primitive(int i, int j, int k) const { return (k + g) * slice() + (j + g) * row() + (i + g); }
-  double step() const { return in.dt / in.dx; }
+  double step() const { return in.dt / in.place.dx; }
+  /// x or y of cell `at` of the box; of cells at, at + 1, ...
+  double centre(int axis, int at) const { return in.place.centre(axis, (axis == 0 ? x0 : y0) + at); }
+  vd centres(int axis, int at) const {
+    double x[lanes];
+    for (int l = 0; l < lanes; ++l) x[l] = centre(axis, at + l);
+    return load(x);
+  }
+  /// The variables of `primitive`, `plane` and the differences.
+  int stored() const { return n_var + (in.potential ? 1 : 0); }
+  /// The potential at a cell of `primitive` or `plane`, or nullptr.
+  const double* potential_at(const double* cell, std::ptrdiff_t variable) const {
+    return in.potential ? cell + n_var * variable : nullptr;
+  }
 };
+
+/// Makes the velocities of cells [from, to) of a row relative to the mesh.
+PLX_INLINE void subtract_mesh_velocity(const box_task& t, int from, int to, int j, int k) {
+  double* u = t.s.primitive + t.in_primitive(0, j, k) + i_velocity * t.primitive_variable();
+  double* v = u + t.primitive_variable();
+  const double y = t.centre(1, j);
+  for (int i = from; i < to; ++i) {
+    u[i] = u[i] + t.p.omega * y;
+    v[i] = v[i] - t.p.omega * t.centre(0, i);
+  }
+}
 
 /// Converts cells [from, to) of a row; the last vector may overlap the previous one. Returns true if a floor was
 /// needed.
@@ -95,7 +119,20 @@ PLX_INLINE bool convert_row(const box_task& t, int from, int to, int j, int k) {
     floored |= to_primitive<Eos>(t.p, t.n_var, t.in.tile + t.in_tile(start, j, k), t.tile_variable(),
                                  t.s.primitive + t.in_primitive(start, j, k), t.primitive_variable());
   }
+  if (t.p.omega != 0.0) subtract_mesh_velocity(t, from, to, j, k);
   return floored;
+}
+
+/// Copies the potential of the box and the layer around it.
+void copy_potential(const box_task& t) {
+  if (!t.in.potential) return;
+  const std::ptrdiff_t edge = t.in.n + 2;
+  double* to = t.s.primitive + t.n_var * t.primitive_variable();
+  for (int k = -1; k <= t.b.z; ++k)
+    for (int j = -1; j <= t.b.y; ++j) {
+      const double* from = t.in.potential + ((t.z0 + k + 1) * edge + t.y0 + j + 1) * edge + t.x0 + 1;
+      for (int i = -1; i <= t.b.x; ++i) to[t.in_primitive(i, j, k)] = from[i];
+    }
 }
 
 /// The box and its six arms of g layers.
@@ -139,8 +176,9 @@ void sweep_z(const box_task& t) {
                        t.b.x * t.b.y * t.b.z,
                        side_flux(t, 4, t.z0 == 0, t.y0 + j, t.x0 + i),
                        side_flux(t, 5, t.z0 + t.b.z == t.in.n, t.y0 + j, t.x0 + i),
-                       area};
-      sweep<scheme, solver, Eos>(t.p, line, t.step(), out);
+                       area,
+                       t.potential_at(line.w, line.variable)};
+      sweep<scheme, solver, Eos>(t.p, line, t.step(), {t.centres(0, i), all(t.centre(1, j)), t.in.place, 0}, out);
     }
 }
 
@@ -164,8 +202,9 @@ void sweep_y(const box_task& t, int k) {
                      t.b.x * t.b.y,
                      side_flux(t, 2, t.y0 == 0, t.z0 + k, t.x0 + i),
                      side_flux(t, 3, t.y0 + t.b.y == t.in.n, t.z0 + k, t.x0 + i),
-                     area};
-    sweep<scheme, solver, Eos>(t.p, line, t.step(), out);
+                     area,
+                     t.potential_at(line.w, line.variable)};
+    sweep<scheme, solver, Eos>(t.p, line, t.step(), {t.centres(0, i), all(0.0), t.in.place, t.y0}, out);
   }
 }
 
@@ -183,7 +222,7 @@ template <reconstruction scheme, riemann_solver solver, class Eos>
 void sweep_x(const box_task& t, int k) {
   const std::ptrdiff_t area = std::ptrdiff_t{t.in.n} * t.in.n;
   const std::ptrdiff_t plane_variable = t.row() * t.b.y, box_area = t.b.x * t.b.y;
-  for (int v = 0; v < t.n_var; ++v)
+  for (int v = 0; v < t.stored(); ++v)
     transpose_plane(t.s.primitive + v * t.primitive_variable() + t.in_primitive(-g, 0, k), t.row(),
                     t.s.plane + v * plane_variable, t.b.y, t.b.y, t.b.x + 2 * g);
   for (int j = 0; j < t.b.y; j += lanes) {
@@ -203,10 +242,11 @@ void sweep_x(const box_task& t, int k) {
                      box_area,
                      side_flux(t, 0, t.x0 == 0, t.z0 + k, t.y0 + j),
                      side_flux(t, 1, t.x0 + t.b.x == t.in.n, t.z0 + k, t.y0 + j),
-                     area};
-    sweep<scheme, solver, Eos>(t.p, line, t.step(), out);
+                     area,
+                     t.potential_at(line.w, line.variable)};
+    sweep<scheme, solver, Eos>(t.p, line, t.step(), {all(0.0), t.centres(1, j), t.in.place, t.x0}, out);
   }
-  for (int v = 0; v < t.n_var; ++v)
+  for (int v = 0; v < t.stored(); ++v)
     transpose_plane(t.s.x_transposed + v * box_area, t.b.y, t.s.x_difference + v * box_area, t.b.x, t.b.x, t.b.y);
 }
 
@@ -239,8 +279,15 @@ PLX_INLINE void update_cells(const box_task& t, int i, int j, int k, const cell_
     finite = finite + u_new * zero;
     if (v == i_density || v == i_energy) finite = finite + (x + y + z) * zero;  // sum3 may lose a NaN
   }
-  settle<Eos>(t.p, t.out.u_new + cell, cells, finite, energy_around(t, tile + i_energy * t.tile_variable()),
-              static_cast<int>(cell), every_lane, sums);
+  if (t.in.potential) {
+    store(t.out.work + cell, load(d.x + t.n_var * d.xy_variable));
+    store(t.out.work + cells + cell, load(d.y + t.n_var * d.xy_variable));
+    store(t.out.work + 2 * cells + cell, load(d.z + t.n_var * d.z_variable));
+  }
+  settle<Eos>(
+      t.p, t.out.u_new + cell, cells, finite, energy_around(t, tile + i_energy * t.tile_variable()),
+      static_cast<int>(cell), every_lane,
+      [&](int axis) __attribute__((always_inline)) { return axis == 0 ? t.centres(0, i) : all(t.centre(1, j)); }, sums);
 }
 
 template <reconstruction scheme, riemann_solver solver, class Eos>

@@ -157,6 +157,19 @@ PLX_INLINE void complete_fluxes(const plane_task& t, const line_view& line, cons
   if (n_var > i_species) species_fluxes(line, n_var - i_species, step);
 }
 
+/// The velocity of the mesh at the centres of faces across an axis; a vector may continue in the next row.
+PLX_INLINE mesh_velocity velocity_of_faces(const plane_task& t, int axis, int slot) {
+  const box_task& b = t.box;
+  const block_place& place = b.in.place;
+  double x[lanes], y[lanes];
+  for (int l = 0; l < lanes; ++l) {
+    const int i = b.x0 + (slot + l) % pitch - 1, j = b.y0 + (slot + l) / pitch - 1;
+    x[l] = axis == 0 ? place.face(0, i) : place.centre(0, i);
+    y[l] = axis == 1 ? place.face(1, j) : place.centre(1, j);
+  }
+  return velocity_of_mesh(b.p.omega, load(x), load(y));
+}
+
 /// Computes the fluxes of all variables through the faces across an axis, from the sums.
 template <class Eos>
 void finish_fluxes(const plane_task& t, int axis) {
@@ -181,6 +194,8 @@ void finish_fluxes(const plane_task& t, int axis) {
         store_flux(line, 0,
                    {load(sum), load(sum + slots), load(sum + 2 * slots), load(sum + 3 * slots), load(sum + 4 * slots)});
         complete_fluxes(t, line, eos, t.box.step());
+        if (t.box.p.omega != 0.0)
+          store_flux(line, 0, in_inertial_frame(load_flux(line, 0), axis, velocity_of_faces(t, axis, s)));
         double* flux = t.s.flux[axis] + s;
         for (int v = 0; v < t.n_var(); ++v) store(flux + v * slots, load(line.flux + v * line.faces));
       });
@@ -228,6 +243,21 @@ PLX_INLINE void difference_plane(const plane_task& t, int axis, int k, const dou
       }
 }
 
+/// The work of gravity in a plane's cells, as one more variable; arguments as above.
+PLX_INLINE void sum_plane_work(const plane_task& t, int axis, int k, const double* below, const double* above) {
+  const box_task& b = t.box;
+  if (!b.in.potential) return;
+  const std::ptrdiff_t edge = b.in.n + 2, step = axis == 0 ? 1 : axis == 1 ? edge : edge * edge;
+  for (int j = 0; j < cube; ++j)
+    for (int i = 0; i < cube; i += lanes) {
+      const double* phi = b.in.potential + ((b.z0 + k + 1) * edge + b.y0 + j + 1) * edge + b.x0 + i + 1;
+      const int s = slot_of(i, j);
+      store(t.s.difference[axis] + t.n_var() * box_cells + (k * cube + j) * cube + i,
+            work_of(load(below + s), load(phi - step), load(phi)) +
+                work_of(load(above + s), load(phi), load(phi + step)));
+    }
+}
+
 /// Stores a plane's share of the fluxes through the block's faces, if requested.
 void keep_side_fluxes(const plane_task& t) {
   const box_task& b = t.box;
@@ -255,8 +285,13 @@ void advance_cube(const box_task& box, plane_workspace& s, tally& sums) {
     if (t.inside()) {
       difference_plane(t, 0, k, s.flux[0], s.flux[0] + 1);
       difference_plane(t, 1, k, s.flux[1], s.flux[1] + pitch);
+      sum_plane_work(t, 0, k, s.flux[0], s.flux[0] + 1);
+      sum_plane_work(t, 1, k, s.flux[1], s.flux[1] + pitch);
     }
-    if (k > 0) difference_plane(t, 2, k - 1, s.flux_below, s.flux[2]);
+    if (k > 0) {
+      difference_plane(t, 2, k - 1, s.flux_below, s.flux[2]);
+      sum_plane_work(t, 2, k - 1, s.flux_below, s.flux[2]);
+    }
     keep_side_fluxes(t);
     double* below = s.flux_below;
     s.flux_below = s.flux[2], s.flux[2] = below;

@@ -50,7 +50,7 @@ struct plane_workspace {
   double* sum[3];         ///< [gas variable][slot]: parts of Simpson's sums at the faces across x, y, z
   double* flux[3];        ///< [var][slot]: fluxes through faces across x and y, and through the plane's lower faces
   double* flux_below;     ///< [var][slot]: those of the plane below
-  double* difference[3];  ///< [var][z][y][x]
+  double* difference[3];  ///< [var + 1][z][y][x]; last: the work of gravity
   double* line;           ///< [3][var][lane]: species at one vector of faces
   double* end;
 };
@@ -73,7 +73,7 @@ PLX_INLINE plane_workspace divide_planes(double* base, int n_var) {
   for (double*& f : s.flux) f = take(n_var * slots);
   s.flux_below = take(n_var * slots);
   s.line = take(3 * n_var * most_lanes);
-  for (double*& d : s.difference) d = take(n_var * box_cells);
+  for (double*& d : s.difference) d = take((n_var + 1) * box_cells);
   s.primitive = take(n_var * primitive_cells + 2 * most_lanes);
   s.end = base;
   return s;

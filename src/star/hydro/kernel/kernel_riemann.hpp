@@ -27,6 +27,28 @@ struct face_speeds {
   vd left, right;
 };
 
+/// The velocity of a mesh that turns about the z axis.
+struct mesh_velocity {
+  vd x, y;
+};
+PLX_INLINE mesh_velocity velocity_of_mesh(double omega, vd x, vd y) { return {all(-omega) * y, all(omega) * x}; }
+
+/// The fluxes through a face across `axis` that moves with the mesh, of momentum and energy in the inertial frame, from
+/// those in the frame of the face.
+PLX_INLINE face_flux in_inertial_frame(face_flux f, int axis, const mesh_velocity& w) {
+  vd x = axis == 0 ? f.n : axis == 1 ? f.b : f.t, y = axis == 0 ? f.t : axis == 1 ? f.n : f.b;
+  f.energy = f.energy + ((w.x * x + w.y * y) + (all(0.5) * (w.x * w.x + w.y * w.y)) * f.mass);
+  x = x + w.x * f.mass, y = y + w.y * f.mass;
+  (axis == 0 ? f.n : axis == 1 ? f.b : f.t) = x;
+  (axis == 0 ? f.t : axis == 1 ? f.n : f.b) = y;
+  return f;
+}
+
+/// The work of gravity on the gas that flows through a face, for either of the two cells. Per time and area.
+PLX_INLINE vd work_of(vd mass_flux, vd potential_below, vd potential_above) {
+  return (all(0.5) * mass_flux) * (potential_above - potential_below);
+}
+
 /// `c`: the cold values of each side, eos.at(density), here and below.
 template <class Eos>
 PLX_INLINE vd total_energy(const face_state& w, const Eos& eos, const typename Eos::cold& c) {

@@ -20,6 +20,15 @@ struct sweep_output {
   double* lower_flux;             ///< or nullptr
   double* upper_flux;
   std::ptrdiff_t flux_variable;
+  const double* potential;  ///< of cell 0, or nullptr; from cell to cell as the primitive variables
+};
+
+/// The place of a line, for hydro_parameters::omega: x and y of its cells, if they are the same along the line, and the
+/// place and the index of its first face.
+struct line_place {
+  vd x, y;
+  const block_place& block;
+  int face;
 };
 
 PLX_INLINE face_state load_state(const double* side, const line_view& line, int f) {
@@ -72,6 +81,16 @@ PLX_INLINE void gas_fluxes(const line_view& line, const Eos& eos) {
   }
 }
 
+/// Makes fluxes through moving faces those of the inertial frame.
+PLX_INLINE void add_motion(const line_view& line, double omega, const line_place& place) {
+  const int axis = line.normal - i_momentum;
+  for (int f = 0; f <= line.n; ++f) {
+    const vd along = all(axis < 2 ? place.block.face(axis, place.face + f) : 0.0);
+    const mesh_velocity w = velocity_of_mesh(omega, axis == 0 ? along : place.x, axis == 1 ? along : place.y);
+    store_flux(line, f, in_inertial_frame(load_flux(line, f), axis, w));
+  }
+}
+
 /// Limits the fluxes of a line to positive updates; `step` is dt / dx.
 template <bool skip_similar, class Eos>
 PLX_INLINE void limit_fluxes(const line_view& line, const Eos& eos, double step) {
@@ -98,6 +117,21 @@ PLX_INLINE void difference_fluxes(const line_view& line, int n_var, const sweep_
   }
 }
 
+/// The work of gravity in each cell, as one more variable.
+PLX_INLINE void sum_work(const line_view& line, int n_var, const sweep_output& out) {
+  auto at_face = [&](int f) __attribute__((always_inline)) {
+    const double* phi = out.potential + f * line.cell;
+    return work_of(load(line.flux + f * lanes), load(phi - line.cell), load(phi));
+  };
+  double* to = out.difference + n_var * out.variable;
+  vd below = at_face(0);
+  for (int c = 0; c < line.n; ++c) {
+    vd above = at_face(c + 1);
+    store(to + c * out.cell, below + above);
+    below = above;
+  }
+}
+
 template <reconstruction scheme, bool positive>
 PLX_INLINE void reconstruct_variable(const line_view& line, int v) {
   reconstruct_line<scheme, positive>(line.w + v * line.variable, line.cell, line.n, line.left + v * line.faces,
@@ -105,7 +139,8 @@ PLX_INLINE void reconstruct_variable(const line_view& line, int v) {
 }
 
 template <reconstruction scheme, riemann_solver solver, class Eos>
-PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double step, const sweep_output& out) {
+PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double step, const line_place& place,
+                      const sweep_output& out) {
   const Eos eos(p.eos);
   const int n_var = variable_count(p.n_species);
   for (int v = 0; v < i_species; ++v)
@@ -120,7 +155,9 @@ PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double s
   gas_fluxes<solver>(line, eos);
   limit_fluxes<skips_similar<scheme>>(line, eos, step);
   if (p.n_species > 0) species_fluxes(line, p.n_species, step);
+  if (p.omega != 0.0) add_motion(line, p.omega, place);
   difference_fluxes(line, n_var, out);
+  if (out.potential) sum_work(line, n_var, out);
 }
 
 }  // namespace

@@ -80,6 +80,7 @@ bool advance_faces(const hydro_parameters& p, const stage_input& in, stage_outpu
       for (int x = 0; x < in.n; x += b.x) {
         const box_task task{p, in, out, s, b, x, y, z, n_var};
         floored |= convert_box<Eos>(task);
+        copy_potential(task);
         advance_one(task, sums);
       }
   return floored;
@@ -92,12 +93,13 @@ void advance(const hydro_parameters& p, const stage_input& in, stage_output& out
                                                           : advance_faces<Eos>(p, in, out, scratch, sums);
     out.input_floors = floored ? count_input_floors<Eos>(p, in) : 0;
   });
-  report(sums, in.dx, out);
+  report(sums, in.place.dx, out);
 }
 
 /// Checks up to `lanes` cells of a row, through a small copy: rows of a box may be shorter than a vector.
 template <class Eos>
-void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, int count, int index, tally& sums) {
+void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, int count, int index,
+               const vd (&centre)[2], tally& sums) {
   double copy[(i_species + max_species) * lanes];
   const int n_var = variable_count(p.n_species);
   vd finite = all(0.0);
@@ -105,12 +107,15 @@ void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, in
     for (int l = 0; l < lanes; ++l) copy[v * lanes + l] = u[v * variable + (l < count ? l : 0)];
     finite = finite + load(copy + v * lanes) * all(0.0);
   }
-  settle<Eos>(p, copy, lanes, finite, all(0.0), index, (1u << count) - 1, sums);
+  settle<Eos>(
+      p, copy, lanes, finite, all(0.0), index,
+      (1u << count) - 1, [&](int axis) __attribute__((always_inline)) { return centre[axis]; }, sums);
   for (int v = 0; v < n_var; ++v)
     for (int l = 0; l < count; ++l) u[v * variable + l] = copy[v * lanes + l];
 }
 
-void check(const hydro_parameters& p, double* u, int n, double dx, const cell_box& box, stage_output& out) {
+void check(const hydro_parameters& p, double* u, int n, const block_place& place, const cell_box& box,
+           stage_output& out) {
   const std::ptrdiff_t variable = std::ptrdiff_t{n} * n * n;
   tally sums;
   with_eos(p.eos.kind, [&]<class Eos>() {
@@ -118,10 +123,13 @@ void check(const hydro_parameters& p, double* u, int n, double dx, const cell_bo
       for (int j = box.lower[1]; j < box.upper[1]; ++j)
         for (int i = box.lower[0]; i < box.upper[0]; i += lanes) {
           const int index = (k * n + j) * n + i, rest = box.upper[0] - i;
-          check_row<Eos>(p, u + index, variable, rest < lanes ? rest : lanes, index, sums);
+          double x[lanes];
+          for (int l = 0; l < lanes; ++l) x[l] = place.centre(0, i + (l < rest ? l : 0));  // as check_row
+          const vd centre[2] = {load(x), all(place.centre(1, j))};
+          check_row<Eos>(p, u + index, variable, rest < lanes ? rest : lanes, index, centre, sums);
         }
   });
-  report(sums, dx, out);
+  report(sums, place.dx, out);
   out.input_floors = 0;
 }
 

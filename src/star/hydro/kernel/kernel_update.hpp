@@ -6,6 +6,7 @@
 #pragma once
 
 #include "star/hydro/kernel/kernel_primitive.hpp"
+#include "star/hydro/kernel/kernel_riemann.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -53,10 +54,10 @@ PLX_INLINE vd raise_density(const hydro_parameters& p, const Eos& eos, const typ
 
 /// Applies floors and the dual-energy rules to the cells at u (variables `variable` apart), in place. `finite` is 0, or
 /// not finite after an invalid operation; `energy_nearby` is the largest total energy of the neighbours; `index` that
-/// of the first cell; `valid` has a bit for each lane that counts.
-template <class Eos>
+/// of the first cell; `valid` has a bit for each lane that counts. `centre(axis)`: x or y of the cells' centres.
+template <class Eos, class Centre>
 PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t variable, vd finite, vd energy_nearby,
-                       int index, unsigned valid, tally& t) {
+                       int index, unsigned valid, Centre centre, tally& t) {
   const Eos eos(p.eos);
   vd density_in = load(u), density = at_least(p.density_floor, density_in);
   vd inverse = all(1.0) / density;
@@ -81,6 +82,10 @@ PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t vari
   if (p.n_species > 0) settle_species(u, variable, p.n_species, density);
 
   vd sound = vsqrt(eos.bulk_modulus_of_thermal(energy, cold_values) * inverse);
+  if (p.omega != 0.0) {  // the speed is relative to the mesh
+    const mesh_velocity w = velocity_of_mesh(p.omega, centre(0), centre(1));
+    m[0] = m[0] - density * w.x, m[1] = m[1] - density * w.y;
+  }
   vd speed = sum3(vabs(m[0]), vabs(m[1]), vabs(m[2])) * inverse + all(3.0) * sound;
   t.signal_speed = vmax(speed, t.signal_speed);
   t.density_floors += count_of(bits(thin) & valid);

@@ -128,7 +128,7 @@ struct reference {
   std::array<double, 6> updated(const point& c) const {
     std::array<double, 6> u;
     for (int v = 0; v < 6; ++v) u[v] = tile(v, c);
-    const double dt = in.dt / in.dx;
+    const double dt = in.dt / in.place.dx;
     double nearby = tile(4, c);
     for (int axis = 0; axis < 3; ++axis) {
       point above = c, below = c;

@@ -147,7 +147,7 @@ struct reference {
     for (int axis = 0; axis < 3; ++axis) {
       const int up[3] = {i + (axis == 0), j + (axis == 1), k + (axis == 2)};
       const six low = lower_flux(i, j, k, axis), high = lower_flux(up[0], up[1], up[2], axis);
-      for (int v = 0; v < 6; ++v) change[v] -= (high[v] - low[v]) * in.dt / in.dx;
+      for (int v = 0; v < 6; ++v) change[v] -= (high[v] - low[v]) * in.dt / in.place.dx;
     }
     for (int v = 0; v < 6; ++v) {
       const double old = in.u_old[((std::size_t(v) * in.n + k) * in.n + j) * in.n + i];

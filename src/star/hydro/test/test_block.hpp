@@ -108,7 +108,7 @@ class test_block {
 
   stage_input input(double dt, double weight) const {
     stage_input in;
-    in.tile = tile_.data(), in.u_old = u_.data(), in.n = n_, in.dx = dx(), in.dt = dt, in.weight = weight;
+    in.tile = tile_.data(), in.u_old = u_.data(), in.n = n_, in.place = dx(), in.dt = dt, in.weight = weight;
     return in;
   }
 

@@ -21,9 +21,11 @@ using test::prepared;
 // For every problem, values at a point and cell averages agree in a small cell, states are physical, and fractions sum
 // to one.
 TEST(Problem, AveragesArePhysicalAndAgreeWithPoints) {
+  problem_setting setting;
+  setting.attractor = {1.0, {}, 0.1};  // for disks
   for (const auto& entry : all_problems()) {
     if (entry.name == "profile" || (entry.name == "expressions" && !expression::available())) continue;  // need a file
-    const auto p = prepared(std::string(entry.name));
+    const auto p = prepared(std::string(entry.name), {}, setting);
     const int n_species = p->species_count();
     std::vector<double> u(variable_count(n_species));
     for (const vector& x : {vector{0.11, 0.07, -0.21}, vector{-0.31, 0.22, 0.17}, vector{-0.2, -0.2, -0.2}}) {
