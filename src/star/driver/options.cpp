@@ -239,14 +239,22 @@ result<void> check_isolated(const mesh::domain& box) {
   return {};
 }
 
-// Errors: a boundary that is at rest, or that takes the direction of the flow from velocities in the inertial frame.
-result<void> check_turning(const mesh::domain& box) {
-  for (int f = 0; f < 4; ++f)
-    if (box.sides[f] != mesh::boundary::zero_gradient)
+// Errors: a boundary whose state would be that of a mesh at rest.
+result<void> check_rotating(const mesh::domain& box) {
+  for (int f = 0; f < mesh::face_count; ++f) {
+    const mesh::boundary kind = box.sides[f];
+    const bool along_z = f >= 4;
+    if (!along_z && kind != mesh::boundary::zero_gradient)
       return error{
-          fmt::format("frame.omega: expected boundaries that may turn, \"zero_gradient\" along x and y, found "
-                      "another kind in mesh.sides[{}]",
+          fmt::format("frame.omega: expected the boundaries \"zero_gradient\" along x and y, found another kind in "
+                      "mesh.sides[{}]",
                       f)};
+    if (along_z && (kind == mesh::boundary::inflow || kind == mesh::boundary::problem))
+      return error{
+          fmt::format("frame.omega: expected a boundary without a given state along z, such as \"outflow\", found "
+                      "\"{}\" in mesh.sides[{}]",
+                      kind == mesh::boundary::inflow ? "inflow" : "problem", f)};
+  }
   return {};
 }
 
@@ -296,7 +304,7 @@ result<setup> input::prepare() {
     modules_.push_back(std::move(*module));
   }
   if (frame.omega != 0.0) {
-    if (auto turns = check_turning(*box); !turns) return turns.error();
+    if (auto rotates = check_rotating(*box); !rotates) return rotates.error();
     s.hydro.omega = frame.omega;
     modules_.push_back(std::make_unique<rotating_frame>(frame.omega));  // the last
   }

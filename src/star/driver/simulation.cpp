@@ -38,11 +38,16 @@ auto as_task(runtime& rt, task_info info, F&& f) {
 }  // namespace
 
 simulation::simulation(const input& in, const setup& s, runtime& rt, step::exchange& net)
-    : in_(in), setup_(s), rt_(rt), gas_(s, net), stepper_(gas_, s, rt.worker_count()), limit_(in.refinement) {}
+    : in_(in),
+      setup_(s),
+      rt_(rt),
+      gas_(s, net),
+      stepper_(gas_, s, rt.worker_count()),
+      limit_(std::make_unique<block_limit>(in.refinement)) {}
 
 void simulation::start() {
   as_task(rt_, info_of("star.start"), [this] {
-    const floor_counts floors = build_initial(gas_, setup_, in_.refinement, *in_.problem, stepper_.scratch(), limit_);
+    const floor_counts floors = build_initial(gas_, setup_, in_.refinement, *in_.problem, stepper_.scratch(), *limit_);
     warn_of_limit();
     stepper_.adopt_mesh();
     stepper_.floors() = {};
@@ -145,7 +150,7 @@ void simulation::collect_costs() {
 }
 
 std::vector<mesh::flag> simulation::flags_of_criteria() {
-  std::vector<mesh::flag> flags = limit_.choose(gas_.mesh, [this](double weakening) {
+  std::vector<mesh::flag> flags = limit_->choose(gas_.mesh, [this](double weakening) {
     if (device_ != nullptr) return device_->refinement_flags(weakening);
     if (distributed_ != nullptr) return distributed_->refinement_flags(weakening);
     return refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch(), weakening);
@@ -155,13 +160,13 @@ std::vector<mesh::flag> simulation::flags_of_criteria() {
 }
 
 void simulation::warn_of_limit() {
-  if (warned_of_limit_ || limit_.weakening() == 1.0) return;
+  if (warned_of_limit_ || limit_->weakening() == 1.0) return;
   warned_of_limit_ = true;
   if (is_root(gas_.net))
     log_warning(
         "step {}: the refinement criteria request more than refinement.max_blocks = {}; from now on their thresholds "
         "are weakened as required, now by a factor of {:.3g}",
-        steps_, in_.refinement.max_blocks, limit_.weakening());
+        steps_, in_.refinement.max_blocks, limit_->weakening());
 }
 
 void simulation::adapt_mesh() {
@@ -329,7 +334,7 @@ std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() c
       {"floors", {static_cast<double>(f.density), static_cast<double>(f.pressure), static_cast<double>(f.input)}},
       {"left", {left.begin(), left.end()}},
       {"signal_rate", rates}};
-  if (limit_.present()) all.push_back({"block_limit", {limit_.state()}});
+  if (limit_->present()) all.push_back({"block_limit", {limit_->state()}});
   if (std::vector<double> sums = sums_of_modules(); !sums.empty()) all.emplace_back("module_sums", std::move(sums));
   return all;
 }
@@ -381,7 +386,7 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
   checked_at_ = steps_;
   if (const std::vector<double>* limit = c.state.find("block_limit"); limit != nullptr && limit->size() == 1)
-    limit_.restore(limit->at(0));
+    limit_->restore(limit->at(0));
   const std::vector<double>* sums = c.state.find("module_sums");
   if (sums != nullptr && sums->size() == sum_names(setup_.modules).size()) {
     sums_.assign(sums->size(), {});

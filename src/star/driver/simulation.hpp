@@ -25,7 +25,6 @@
 #include "star/driver/balancer.hpp"
 #include "star/driver/block_costs.hpp"
 #include "star/driver/options.hpp"
-#include "star/refine/block_limit.hpp"
 #include "star/runners/stepper.hpp"
 #include "star/state/gas.hpp"
 
@@ -41,6 +40,7 @@ struct checkpoint;
 
 namespace plx::star {
 
+class block_limit;
 class device_course;
 class distributed_device;
 
@@ -133,7 +133,7 @@ class simulation {
   runtime& rt_;
   gas gas_;
   stepper stepper_;
-  block_limit limit_;
+  std::unique_ptr<block_limit> limit_;
   bool warned_of_limit_ = false;
   block_costs costs_;
   balancer balance_;

@@ -2,7 +2,7 @@
 
 #include "base/config.hpp"
 #include "star/device/portable_operation.hpp"
-#include "star/frame/turn_pass.hpp"
+#include "star/frame/rotation_pass.hpp"
 
 namespace plx::star {
 
@@ -17,11 +17,11 @@ void frame_options::describe(config_table& table) {
 
 void rotating_frame::after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>&,
                                  gas_passes& on) const {
-  r.add({.name = turn_pass::name,
+  r.add({.name = rotation_pass::name,
          .where = step::node_set::blocks,
          .reads = {{f.start}, {f.next}},
          .writes = {f.next},
-         .kernel = on.portable(device::portable(turn_pass{omega_}), f.stage)});
+         .kernel = on.portable(device::portable(rotation_pass{omega_}), f.stage)});
 }
 
 }  // namespace plx::star

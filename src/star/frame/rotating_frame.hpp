@@ -1,6 +1,6 @@
-// A mesh that turns about the z axis with a constant angular velocity. Positions are those on the mesh; momenta and
+// A mesh that rotates about the z axis with a constant angular velocity. Positions are those on the mesh; momenta and
 // energies are those of an inertial frame, in the directions of the mesh at the time. The faces move,
-// hydro_parameters::omega; this module turns the momenta.
+// hydro_parameters::omega; this module rotates the momenta.
 //
 // Thread safety: const; any thread. Cost: a pass over the blocks in each stage. Example: star/test/frame_test.cpp
 #pragma once
@@ -12,7 +12,7 @@
 
 namespace plx::star {
 
-/// Requires: it is the last of the modules, so that it turns what others add to the momenta too.
+/// Requires: it is the last of the modules, so that it rotates what others add to the momenta too.
 class rotating_frame final : public step_module {
  public:
   explicit rotating_frame(double omega) : omega_(omega) {}

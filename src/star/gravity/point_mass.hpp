@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <cmath>
 
 #include "star/hydro/parameters.hpp"
 
@@ -22,12 +21,12 @@ struct point_mass {
 
   /// Shapes: d: relative to the mass. Requires: r > 0 or softening > 0.
   PLX_DEVICE double potential(double dx, double dy, double dz) const {
-    return -strength / std::sqrt(dx * dx + dy * dy + dz * dz + softening * softening);
+    return -strength / __builtin_sqrt(dx * dx + dy * dy + dz * dz + softening * softening);
   }
   /// The acceleration is this times the vector from the mass.
   PLX_DEVICE double pull(double dx, double dy, double dz) const {
     const double r2 = dx * dx + dy * dy + dz * dz + softening * softening;
-    return -strength / (r2 * std::sqrt(r2));
+    return -strength / (r2 * __builtin_sqrt(r2));
   }
 };
 

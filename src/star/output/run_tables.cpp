@@ -145,7 +145,7 @@ result<void> run_files::write_tasks() {
 
 result<void> run_files::write_exact() const {
   const problem& p = *sim_.options().problem;
-  if (!is_root(net()) || !p.has_exact(sim_.time())) return {};
+  if (!is_root(net()) || !p.has_exact(sim_.time()) || sim_.settings().hydro.omega != 0.0) return {};
   const profile_table table = p.exact_profile(sim_.time());
   if (table.columns.empty()) return {};
   std::string text = fmt::format("{}\n", fmt::join(table.columns, ","));

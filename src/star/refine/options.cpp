@@ -110,6 +110,11 @@ result<void> refinement_options::check() const {
                     species.size())};
   for (std::size_t r = 0; r < species.size(); r += 3)
     if (auto range = check_range(&species[r], r / 3); !range) return range;
+  for (const double density : density_levels)
+    if (max_blocks > 0 && density == 0.0)
+      return error{
+          "refinement.density_levels: expected positive densities with refinement.max_blocks, which weakens them by a "
+          "factor, found 0; refinement.regions refines all cells of a box"};
   return {};
 }
 

@@ -1,4 +1,4 @@
-// A mesh that turns: the gas must not notice it.
+// A rotating mesh: in the inertial frame the gas moves as on a mesh at rest.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -122,9 +122,18 @@ TEST(RotatingFrame, TheBitsAreTheSameOnWorkersLocalitiesAndADevice) {
 }
 
 TEST(RotatingFrame, BoundariesAtRestAreRefused) {
-  EXPECT_EQ(blast({"frame.omega=1"})->prepare().error().message,
-            "frame.omega: expected boundaries that may turn, \"zero_gradient\" along x and y, found another kind in "
-            "mesh.sides[0]");
+  EXPECT_EQ(
+      blast({"frame.omega=1"})->prepare().error().message,
+      "frame.omega: expected the boundaries \"zero_gradient\" along x and y, found another kind in mesh.sides[0]");
+  EXPECT_EQ(
+      blast(turning("1",
+                    {"mesh.sides=[\"zero_gradient\",\"zero_gradient\",\"zero_gradient\",\"zero_gradient\",\"outflow\","
+                     "\"inflow\"]"}))
+          ->prepare()
+          .error()
+          .message,
+      "frame.omega: expected a boundary without a given state along z, such as \"outflow\", found \"inflow\" in "
+      "mesh.sides[5]");
 }
 
 }  // namespace

@@ -177,6 +177,10 @@ TEST(RefinementCourse, WrongInputIsRefusedInOneLine) {
             "refinement.species: expected three numbers per range (number, lower, upper), found 2 numbers");
   EXPECT_EQ(complaint_about({"mesh.root_blocks=[2,2,2]", "refinement.max_blocks=7"}),
             "refinement.max_blocks = 7: expected at least the 8 blocks of the root grid, or 0 for no limit");
+  EXPECT_EQ(
+      complaint_about({"refinement.max_blocks=70", "refinement.density_levels=[0,1]"}),
+      "refinement.density_levels: expected positive densities with refinement.max_blocks, which weakens them by a "
+      "factor, found 0; refinement.regions refines all cells of a box");
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ PLX_INLINE bool convert_row(const box_task& t, int from, int to, int j, int k) {
 }
 
 /// Copies the potential of the box and the layer around it.
-void copy_potential(const box_task& t) {
+PLX_INLINE void copy_potential(const box_task& t) {
   if (!t.in.potential) return;
   const std::ptrdiff_t edge = t.in.n + 2;
   double* to = t.s.primitive + t.n_var * t.primitive_variable();

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+
 namespace plx::star {
 namespace {
 
@@ -42,14 +45,14 @@ TEST(BlockLimit, ThresholdsAreWeakenedUntilTheMeshFitsAndNoFurther) {
   const mesh::block_mesh m = roots();
   by_position criteria{m};
   block_limit none(limited_to(0));
-  EXPECT_EQ(refined(none.choose(m, criteria)), 63u);
+  EXPECT_EQ(refined(none.choose(m, std::ref(criteria))), 63u);
   EXPECT_EQ(criteria.evaluations, 1);
   block_limit wide(limited_to(64 + 7 * 63));
-  EXPECT_EQ(refined(wide.choose(m, criteria)), 63u);
+  EXPECT_EQ(refined(wide.choose(m, std::ref(criteria))), 63u);
   EXPECT_EQ(wide.weakening(), 1.0);
   EXPECT_EQ(criteria.evaluations, 2);
   block_limit tight(limited_to(64 + 7 * 10));
-  const std::size_t some = refined(tight.choose(m, criteria));
+  const std::size_t some = refined(tight.choose(m, std::ref(criteria)));
   EXPECT_LE(some, 10u);
   EXPECT_GE(some, 5u);  // 2^(1/8) of 54 is 4.9 blocks
   EXPECT_GE(tight.weakening(), 54.0);
@@ -60,7 +63,7 @@ TEST(BlockLimit, ThresholdsAreWeakenedUntilTheMeshFitsAndNoFurther) {
   criteria.evaluations = 0;
   block_limit resumed(limited_to(64 + 7 * 10));
   resumed.restore(tight.state());
-  EXPECT_EQ(resumed.choose(m, criteria), tight.choose(m, criteria));
+  EXPECT_EQ(resumed.choose(m, std::ref(criteria)), tight.choose(m, std::ref(criteria)));
   EXPECT_EQ(resumed.weakening(), tight.weakening());
   EXPECT_EQ(criteria.evaluations, 4);  // two each
 }

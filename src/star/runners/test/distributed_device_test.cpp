@@ -299,7 +299,8 @@ struct counting_backend {
   }
 };
 
-// For a check the device takes the limits of each level and returns two words per block. When the mesh or the partition changes, all values come and go.
+// For a check the device takes the limits of each level and returns two words per block. When the mesh or the partition
+// changes, all values come and go.
 TEST(DistributedDevice, ARegridCheckThatChangesNothingCopiesNoValues) {
   std::atomic<int> idle_checks{0}, changes{0};
   on_each(2, 1, [&](int here, step::exchange& net, runtime& rt) {

@@ -1,7 +1,8 @@
-// The turn of momenta in a rotating frame, for workers and devices: a pass after each stage.
+// The rotation of momenta in a rotating frame, for workers and devices: a pass after each stage.
 //
-// In inertial directions a stage computes m_next = (1 - w) m_start + w (m_now + dt F). Each term has the components of
-// the directions of the mesh at its own time, so before they are added they are turned to those at the time of m_next.
+// In an inertial frame a stage computes m_next = (1 - w) m_start + w (m_now + dt F). The components of each term are
+// those along the axes of the mesh at its own time; before the terms are added, they are rotated to the axes at the
+// time of m_next.
 //
 // Thread safety: pure. Cost: 12 operations per cell. Example: star/test/frame_test.cpp
 #pragma once
@@ -16,19 +17,19 @@ struct launch;
 
 namespace plx::star {
 
-struct turn_pass {
+struct rotation_pass {
   static constexpr const char* name = "star.frame";
   static constexpr int threads = 128;
   double omega;
 
-  /// A turn of the directions x and y.
-  struct turn {
+  /// A rotation in the x-y plane.
+  struct rotation {
     double c, s;
     PLX_DEVICE double x(double x, double y) const { return c * x + s * y; }
     PLX_DEVICE double y(double x, double y) const { return c * y - s * x; }
   };
-  /// By Taylor's series, which give the same bits on all processors.
-  PLX_DEVICE static turn by(double angle) {
+  /// By Taylor series, which give the same bits on all processors.
+  PLX_DEVICE static rotation by(double angle) {
     int halvings = 0;
     for (; angle > 0.5 || angle < -0.5; ++halvings) angle = 0.5 * angle;
     const double square = angle * angle;
@@ -48,7 +49,7 @@ struct turn_pass {
   PLX_DEVICE void operator()(const pass_view& v, std::int32_t node, int thread) const {
     const int cells = v.cells(), x = i_momentum * cells, y = x + cells;
     const double now = v.time_share, next = v.weight * (now + 1.0), dt = *v.dt, rest = 1.0 - v.weight;
-    const turn since_start = by(omega * (next * dt)), in_stage = by(omega * ((next - now) * dt));
+    const rotation since_start = by(omega * (next * dt)), in_stage = by(omega * ((next - now) * dt));
     const double* start = v.block(v.start, node);
     double* u = v.block(v.next, node);
     for (int c = thread; c < cells; c += threads) {
