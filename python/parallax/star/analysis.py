@@ -32,7 +32,10 @@ def drift(history, name: str) -> np.ndarray:
         total = total + (lost - lost[:1])
     if len(total) == 0:
         return total
-    return (total - total[0]) / _scale(history, name, abs(history.numbers(name)[0]))
+    start = total[0]
+    if name == "energy" and "gravity_energy" in history and np.isnan(start):  # not known: compared with the next row
+        start = total[0] = total[1] if len(total) > 1 else 0.0
+    return (total - start) / _scale(history, name, abs(history.numbers(name)[0]))
 
 
 def gravity_energy(history) -> np.ndarray:
@@ -40,14 +43,12 @@ def gravity_energy(history) -> np.ndarray:
 
     A regrid between two steps changes the potential energy of the same gas, by gravity_energy_start minus
     gravity_energy of the step before: known if the history has a row for each step, else the change stays in. The
-    first row has no value of its own if it is the initial state; it takes that at the start of the next step.
+    initial state has no value of its own: its row takes that at the start of step 1, or nan without a row of step 1.
     """
     energy, step = history.numbers("gravity_energy").copy(), history.numbers("step")
-    if "gravity_energy_start" not in history or len(energy) < 2:
-        return energy
     start = history.numbers("gravity_energy_start")
-    if step[0] == 0:
-        energy[0] = start[1] if step[1] == 1 else energy[1]
+    if len(energy) and step[0] == 0:
+        energy[0] = start[1] if len(energy) > 1 and step[1] == 1 else np.nan
     jumps = np.where(np.diff(step) == 1, start[1:] - energy[:-1], 0.0)
     return energy - np.concatenate([[0.0], np.cumsum(jumps)])
 

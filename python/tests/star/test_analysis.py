@@ -46,6 +46,16 @@ def test_the_energy_of_gravity_counts_without_regrids():
     assert analysis.drift(table, "energy").tolist() == [0, 0, 0, 0.25 / 8]
 
 
+def test_the_energy_of_gravity_of_the_initial_state_may_be_unknown():
+    nan = float("nan")
+    alone = history(step=[0], energy=[8.0], gravity_energy=[nan], gravity_energy_start=[nan])
+    assert analysis.drift(alone, "energy").tolist() == [0]
+    rare = history(
+        step=[0, 10, 20], energy=[8.0, 7.0, 6.5], gravity_energy=[nan, -3, -2], gravity_energy_start=[nan, -3, -2],
+    )
+    assert analysis.drift(rare, "energy").tolist() == [0, 0, 0.5 / 8]
+
+
 def test_floor_hits_are_summed_over_kinds():
     assert analysis.floor_hits(history(step=[0, 1], floors_density=[0, 2], floors_pressure=[0, 3])) == 5
     assert analysis.floor_hits(history(step=[0, 1])) == 0

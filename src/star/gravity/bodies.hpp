@@ -299,8 +299,9 @@ PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int
   }
 }
 
-/// The value beyond a face of a block that makes the mean with the own one the potential at the face: at a coarser
-/// neighbour that of the coarse cell, beside finer ones and at the boundaries of the domain the own one.
+/// The value beyond a face of a block whose mean with that of the block's cell is the potential at the face: at a
+/// coarser neighbour that of the coarse cell, beside finer ones and at the boundaries of the domain that of the block's
+/// cell.
 PLX_INLINE double potential_beyond(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k,
                                    double own) {
   const int n = v.n, half = n / 2;

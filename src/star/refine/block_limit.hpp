@@ -3,7 +3,7 @@
 // the one before, so it is part of a checkpoint.
 //
 // Thread safety: none. Results depend on the mesh, the flags and the state only, so they are the same on all
-// localities. Cost: one evaluation of the criteria and one plan of a mesh per factor tried: one at all while the factor
+// localities. Cost: one evaluation of the criteria and one plan of a mesh per factor tried: one while the factor
 // is 1, two while it stays, some ten after a sudden change. Example: star/refine/test/block_limit_test.cpp
 #pragma once
 

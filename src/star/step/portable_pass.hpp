@@ -76,8 +76,8 @@ struct pass_view {
   const double* dt = nullptr;        ///< of the step
   double time_share = 0.0;           ///< the state of the stage is that at time + time_share * dt
   double weight = 1.0;               ///< integrator::weight
-  /// Not 0: fields still have the values that the passes of the step before wrote, after which the state has not
-  /// changed.
+  /// Not 0: fields still have the values that the passes of the step before wrote for its final state, and the mesh is
+  /// the same.
   const std::int32_t* carried = nullptr;
 
   /// The doubles of a node in a field of gas_passes::add_node_field(). Requires: the field has memory on the node,
