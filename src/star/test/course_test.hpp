@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "mesh/files/checkpoint.hpp"
 #include "rt/runtime.hpp"
+#include "star/driver/identity.hpp"
 #include "star/driver/simulation.hpp"
 
 namespace plx::star::test {
@@ -58,6 +60,17 @@ inline std::string complaint_about(const texts& sets) {
   if (!in) return in.error().message;
   const auto s = in.value()->prepare();
   return s ? "" : s.error().message;
+}
+
+/// Continues a run from its checkpoint in another simulation of the same input, to the end. Requires: `path` is free.
+inline void continue_in(one_run& next, one_run& run, const std::string& path) {
+  const mesh::checkpoint_state state{"test", run.in->table.toml(), identity_of(run.in->table), run.sim->numbers()};
+  ASSERT_TRUE(mesh::write_checkpoint(path, run.sim->state().mesh, run.sim->state().now, state));
+  const auto c = mesh::read_checkpoint(path);
+  ASSERT_TRUE(c) << c.error().message;
+  ASSERT_TRUE(next.sim->restore(*c, path));
+  next.sim->go_on();
+  while (!next.sim->finished()) ASSERT_TRUE(next.sim->step());
 }
 
 /// Returns the name of a quantity that differs, or "".

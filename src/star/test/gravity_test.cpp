@@ -8,8 +8,6 @@
 #include <cstdlib>
 #include <random>
 
-#include "mesh/files/checkpoint.hpp"
-#include "star/driver/identity.hpp"
 #include "star/frame/rotating_frame.hpp"
 #include "star/gravity/passes.hpp"
 #include "star/gravity/self_gravity.hpp"
@@ -212,13 +210,7 @@ TEST(Gravity, ARestartBesideARegridGivesTheSameBits) {
     one_run a("sedov", sets, nullptr, single), b("sedov", sets, nullptr, four);
     a.sim->start();
     while (a.sim->steps() < at) ASSERT_TRUE(a.sim->step());
-    const mesh::checkpoint_state state{"test", a.in->table.toml(), identity_of(a.in->table), a.sim->numbers()};
-    ASSERT_TRUE(mesh::write_checkpoint(path, a.sim->state().mesh, a.sim->state().now, state));
-    const auto c = mesh::read_checkpoint(path);
-    ASSERT_TRUE(c) << c.error().message;
-    ASSERT_TRUE(b.sim->restore(*c, path));
-    b.sim->go_on();
-    while (!b.sim->finished()) ASSERT_TRUE(b.sim->step());
+    ASSERT_NO_FATAL_FAILURE(continue_in(b, a, path));
     EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << at;
     EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << at;
   }

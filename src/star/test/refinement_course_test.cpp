@@ -7,8 +7,6 @@
 #include <cstdio>
 
 #include "base/log.hpp"
-#include "mesh/files/checkpoint.hpp"
-#include "star/driver/identity.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/localities_test.hpp"
 
@@ -147,13 +145,7 @@ TEST(RefinementCourse, ARestartContinuesWithTheSameBits) {
     while (!whole.sim->finished()) ASSERT_TRUE(whole.sim->step());
     a.sim->start();
     while (a.sim->steps() < 5) ASSERT_TRUE(a.sim->step());
-    const mesh::checkpoint_state state{"test", a.in->table.toml(), identity_of(a.in->table), a.sim->numbers()};
-    ASSERT_TRUE(mesh::write_checkpoint(path, a.sim->state().mesh, a.sim->state().now, state));
-    const auto c = mesh::read_checkpoint(path);
-    ASSERT_TRUE(c) << c.error().message;
-    ASSERT_TRUE(b.sim->restore(*c, path));
-    b.sim->go_on();
-    while (!b.sim->finished()) ASSERT_TRUE(b.sim->step());
+    ASSERT_NO_FATAL_FAILURE(continue_in(b, a, path));
     EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << name;
     EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << name;
     EXPECT_EQ(whole.sim->numbers(), b.sim->numbers());
