@@ -62,6 +62,12 @@ def test_whole_jobs_by_mpi(n):
     assert sorted(output.splitlines()) == sorted([f"fine with {n}"] + [f"collectives {i} by memory" for i in range(n)])
 
 
+def test_messages_of_ucx_stay_out_of_the_output():
+    done = run("-n", 2, PROGRAM, "talk", PLX_TRANSPORT="ucx", UCX_LOG_LEVEL="info")
+    assert (done.returncode, done.stdout) == (0, "fine with 2\n")
+    assert " UCX  INFO " in done.stderr
+
+
 @pytest.mark.parametrize("victim", [0, 2])
 def test_a_death_among_collective_calls_ends_the_others(victim):
     _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "calls-die", victim)

@@ -16,6 +16,7 @@
 // Example: star/gravity/test/kernels_test.cpp
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <type_traits>
@@ -128,16 +129,18 @@ PLX_INLINE void add_term(Constant&& constant, From&& from, vd* to) {
     to[x.to - base] = to[x.to - base] + product;
 }
 
-template <class List, int base, class Constant, class From, std::size_t... t>
+template <class List, int base, std::size_t first, class Constant, class From, std::size_t... t>
 PLX_INLINE void add_terms(Constant&& constant, From&& from, vd* to, std::index_sequence<t...>) {
-  (add_term<List, base, t>(constant, from, to), ...);
+  (add_term<List, base, first + t>(constant, from, to), ...);
 }
 
-/// Adds constants * values to `to` for each term of a list; to[0] is number `base`. constant(k), from(k): called with
-/// compile-time numbers.
-template <class List, int base = 0, class Constant, class From>
+/// Adds constants * values to `to` for each term of a list from term `first` on; to[0] is number `base`. constant(k),
+/// from(k): called with compile-time numbers. Clang allows at most 256 operands in a fold expression.
+template <class List, int base = 0, std::size_t first = 0, class Constant, class From>
 PLX_INLINE void add_all(Constant&& constant, From&& from, vd* to) {
-  add_terms<List, base>(constant, from, to, std::make_index_sequence<List::value.count>());
+  constexpr std::size_t n = std::min<std::size_t>(List::value.count - first, 128);
+  add_terms<List, base, first>(constant, from, to, std::make_index_sequence<n>());
+  if constexpr (first + n < List::value.count) add_all<List, base, first + n>(constant, from, to);
 }
 
 /// Adds the moments of a child, in its cells, to those of its parent. powers: child_powers(order, child, true) of

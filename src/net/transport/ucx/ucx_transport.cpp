@@ -23,6 +23,8 @@ result<const ucx_library*> load() {
   // buffered message makes it write to that peer, which fails and clears the record of earlier writes; then the reply
   // to one of those is read from the same buffer.
   setenv("UCX_TCP_PUT_ENABLE", "n", 0);
+  // UCX logs to the standard output by default, which belongs to the program.
+  setenv("UCX_LOG_FILE", "stderr", 0);
   static auto file = probe::shared_library::open({"libucp.so.0", PLX_UCX_LIBDIR "/libucp.so.0"});
   if (!file) return error{"cannot load UCX: " + file.error().message + "; install libucx0 or set PLX_TRANSPORT=mpi"};
   static ucx_library library;
