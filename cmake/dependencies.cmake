@@ -14,6 +14,9 @@ endif()
 if(PLX_BUILD_APPS)
   find_package(CLI11 2 REQUIRED)
   find_package(HDF5 REQUIRED COMPONENTS C)
+  pkg_check_modules(OPENBLAS REQUIRED IMPORTED_TARGET GLOBAL openblas>=0.3.20)
+  pkg_check_modules(LAPACKE REQUIRED IMPORTED_TARGET GLOBAL lapacke)
+  find_path(PLX_RANDOM123 Random123/philox.h REQUIRED)
 endif()
 
 # plx_optional(FOUND loss): prints one line for each optional library that is missing, with what is lost.

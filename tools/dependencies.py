@@ -76,6 +76,18 @@ TABLE = (
         library="hdf5", minimum="1.10", cmake="HDF5",
     ),
     Dependency(
+        "OpenBLAS", "linear algebra of dense matrices (plx-dca)", ("build", "lint"), ("libopenblas-serial-dev",),
+        pkg_config="openblas", header="cblas.h", library="openblas", minimum="0.3.20", cmake="OPENBLAS",
+    ),
+    Dependency(
+        "LAPACKE", "LAPACK's functions for C", ("build", "lint"), ("liblapacke-dev",), pkg_config="lapacke",
+        header="lapacke.h", library="lapacke", cmake="LAPACKE",
+    ),
+    Dependency(
+        "Random123", "counter-based random numbers (plx-dca)", ("build", "lint"), ("librandom123-dev",),
+        header="Random123/philox.h",
+    ),
+    Dependency(
         "zlib", "compressed traces", (), ("zlib1g-dev",), pkg_config="zlib", header="zlib.h", library="z",
         wanted_by=("build",), without="traces are written uncompressed", cmake="ZLIB",
     ),

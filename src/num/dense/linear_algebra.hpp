@@ -1,0 +1,57 @@
+// Linear algebra of dense matrices: typed calls of OpenBLAS and LAPACKE, each on the calling thread alone.
+//
+// A task is the unit of parallelism, so the library must not start threads: linking this one sets OpenBLAS to one
+// thread. The same call gives the same bits on machines with the same instruction set. Thread safety: any thread, on
+// different matrices. Cost: that of the BLAS; LAPACK functions allocate. Errors: sizes that do not match are broken
+// contracts. Example: num/dense/test/linear_algebra_test.cpp
+#pragma once
+
+#include <complex>
+#include <vector>
+
+#include "num/dense/matrix.hpp"
+
+namespace plx {
+
+enum class transposed { no, yes, conjugate };
+
+/// c = alpha op(a) op(b) + beta c. Shapes: op(a) [m][k], op(b) [k][n], c [m][n]. c must not overlap a or b.
+void multiply(double alpha, matrix_view<const double> a, matrix_view<const double> b, double beta,
+              matrix_view<double> c, transposed op_a = transposed::no, transposed op_b = transposed::no);
+void multiply(std::complex<double> alpha, matrix_view<const std::complex<double>> a,
+              matrix_view<const std::complex<double>> b, std::complex<double> beta, matrix_view<std::complex<double>> c,
+              transposed op_a = transposed::no, transposed op_b = transposed::no);
+
+/// y = alpha op(a) x + beta y. Shapes: op(a) [m][n], x [n], y [m], contiguous.
+void multiply_vector(double alpha, matrix_view<const double> a, const double* x, double beta, double* y,
+                     transposed op = transposed::no);
+
+/// a += alpha x y^T. Shapes: x [rows], y [columns], y with the given increment.
+void add_outer(double alpha, const double* x, const double* y, matrix_view<double> a, int y_increment = 1);
+
+/// x . y
+double dot(int n, const double* x, const double* y, int x_increment = 1, int y_increment = 1);
+
+/// The sign and the logarithm of the size of a determinant; a singular matrix has sign 0.
+struct log_determinant {
+  double sign = 1, log = 0;
+};
+
+/// Replaces a by its inverse and returns its determinant. If the sign is 0, a is unspecified afterwards.
+/// Cost: 2 n^3.
+log_determinant invert(matrix_view<double> a);
+/// Replaces a by its inverse; false if it is singular. Cost: 8 n^3.
+[[nodiscard]] bool invert(matrix_view<std::complex<double>> a);
+
+/// Eigenvalues in ascending order; the columns of a become the orthonormal eigenvectors.
+/// Requires: a symmetric (only its lower triangle is read). Cost: about 9 n^3.
+std::vector<double> diagonalize_symmetric(matrix_view<double> a);
+
+/// Eigenvalues and right eigenvectors of a general matrix, which is overwritten.
+struct general_eigensystem {
+  std::vector<std::complex<double>> values;
+  complex_matrix vectors;  // column j belongs to values[j]; Euclidean norm 1
+};
+general_eigensystem diagonalize(matrix_view<std::complex<double>> a);
+
+}  // namespace plx

@@ -1,0 +1,113 @@
+#include "num/statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/assert.hpp"
+
+namespace plx {
+
+void binning::add(double x) {
+  for (std::size_t l = 0;; ++l) {
+    if (l == levels_.size()) levels_.emplace_back();
+    level& at = levels_[l];
+    ++at.count;
+    const double deviation = x - at.mean;
+    at.mean += deviation / static_cast<double>(at.count);
+    at.square += deviation * (x - at.mean);
+    if (at.count % 2 != 0) {
+      at.pending = x;
+      return;
+    }
+    x = 0.5 * (at.pending + x);
+  }
+}
+
+double binning::error_of_level(std::size_t l) const noexcept {
+  if (l >= levels_.size() || levels_[l].count < 2) return 0;
+  const auto n = static_cast<double>(levels_[l].count);
+  return std::sqrt(levels_[l].square / (n * (n - 1)));
+}
+
+std::size_t binning::error_level() const noexcept {
+  std::size_t l = 0;
+  while (l + 1 < levels_.size() && levels_[l + 1].count >= 64) ++l;
+  return l;
+}
+
+double binning::error() const noexcept { return error_of_level(error_level()); }
+
+double binning::autocorrelation_time() const noexcept {
+  const double naive = naive_error();
+  if (naive == 0) return 0;
+  const double ratio = error() / naive;
+  return std::max(0.0, 0.5 * (ratio * ratio - 1));
+}
+
+namespace detail {
+
+std::vector<std::vector<double>> leave_one_out(std::span<const std::vector<double>> bins,
+                                               std::span<const double> weights) {
+  const std::size_t n = bins.size();
+  PLX_ASSERT(n >= 2, n);
+  PLX_ASSERT(weights.empty() || weights.size() == n, weights.size(), n);
+  const std::size_t m = bins[0].size();
+  std::vector<std::vector<double>> rows(n + 1, std::vector<double>(m, 0.0));
+  double total = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    PLX_ASSERT_EQ(bins[i].size(), m);
+    const double w = weights.empty() ? 1 : weights[i];
+    PLX_ASSERT(w > 0, w, i);
+    total += w;
+    for (std::size_t j = 0; j < m; ++j) rows[n][j] += w * bins[i][j];
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double w = weights.empty() ? 1 : weights[i];
+    for (std::size_t j = 0; j < m; ++j) rows[i][j] = (rows[n][j] - w * bins[i][j]) / (total - w);
+  }
+  for (double& x : rows[n]) x /= total;
+  return rows;
+}
+
+std::vector<estimate> jackknife_estimates(const std::vector<std::vector<double>>& results) {
+  const std::size_t n = results.size() - 1;
+  const auto count = static_cast<double>(n);
+  std::vector<estimate> out(results[n].size());
+  for (std::size_t j = 0; j < out.size(); ++j) {
+    double mean = 0, square = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      PLX_ASSERT_EQ(results[i].size(), out.size());
+      mean += results[i][j] / count;
+    }
+    for (std::size_t i = 0; i < n; ++i) square += (results[i][j] - mean) * (results[i][j] - mean);
+    out[j] = {count * results[n][j] - (count - 1) * mean, std::sqrt((count - 1) / count * square)};
+  }
+  return out;
+}
+
+}  // namespace detail
+
+double chi_squared_p_value(double chi_squared, int degrees) {
+  PLX_ASSERT(degrees > 0, degrees);
+  const double a = 0.5 * degrees, x = 0.5 * chi_squared;
+  if (!(x > 0)) return x == x ? 1 : x;
+  const double factor = std::exp(a * std::log(x) - x - std::lgamma(a));
+  if (x < a + 1) {  // the series of the lower function
+    double term = 1 / a, sum = term;
+    for (double k = a + 1; term > sum * 1e-16; ++k) sum += term *= x / k;
+    return 1 - factor * sum;
+  }
+  // The continued fraction of the upper function, by Lentz's method.
+  double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
+  for (int i = 1; i < 10000; ++i) {
+    const double numerator = -i * (i - a);
+    b += 2;
+    d = 1 / (numerator * d + b);
+    c = b + numerator / c;
+    h *= d * c;
+    if (std::abs(d * c - 1) < 1e-15) break;
+  }
+  return factor * h;
+}
+
+}  // namespace plx

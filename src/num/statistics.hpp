@@ -1,0 +1,72 @@
+// Errors of correlated samples: binning with the autocorrelation time, and the jackknife for functions of means.
+//
+// Thread safety: one thread at a time per object. Cost: binning::add is O(1), memory O(log n); a jackknife calls its
+// function once per bin and once more. Example: num/test/statistics_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace plx {
+
+/// A value with its standard error.
+struct estimate {
+  double value = 0, error = 0;
+};
+
+/// Mean, error and autocorrelation time of a series by blocking: level l holds the means of 2^l successive samples.
+/// Source: Flyvbjerg, Petersen (1989).
+class binning {
+ public:
+  void add(double x);
+
+  std::uint64_t count() const noexcept { return levels_.empty() ? 0 : levels_[0].count; }
+  double mean() const noexcept { return levels_.empty() ? 0 : levels_[0].mean; }
+  /// Standard error of the mean as if the samples were independent.
+  double naive_error() const noexcept { return error_of_level(0); }
+  /// Standard error of the mean from the largest blocks of which there are at least 64 (so its own relative error is
+  /// below 9 %). With fewer than 128 samples, the naive error. Zero with fewer than two samples.
+  double error() const noexcept;
+  /// Sum of the normalized autocorrelations over all positive distances, in samples: error^2 = (1 + 2 tau)
+  /// naive_error^2. Zero for independent samples.
+  double autocorrelation_time() const noexcept;
+  /// Standard error of the mean from blocks of 2^level samples; zero with fewer than two blocks.
+  double error_of_level(std::size_t level) const noexcept;
+  std::size_t level_count() const noexcept { return levels_.size(); }
+
+ private:
+  struct level {
+    std::uint64_t count = 0;
+    double mean = 0, square = 0;  // of deviations from the mean (Welford)
+    double pending = 0;           // the first of two samples of which the next level gets the mean
+  };
+  std::size_t error_level() const noexcept;
+  std::vector<level> levels_;
+};
+
+namespace detail {
+/// Rows 0 ... n-1: the mean without bin i; row n: the mean of all. Shapes: bins [n][m], weights [n].
+std::vector<std::vector<double>> leave_one_out(std::span<const std::vector<double>> bins,
+                                               std::span<const double> weights);
+/// Bias-corrected values and errors of n + 1 results of a function on these rows.
+std::vector<estimate> jackknife_estimates(const std::vector<std::vector<double>>& results);
+}  // namespace detail
+
+/// Values and errors of f(means), where `bins` are independent samples of the means. The bias of order 1/n is
+/// subtracted. Shapes:   bins: [n][m]; f takes a span of m doubles and returns a vector of any fixed length. Requires:
+/// n >= 2, bins of equal length; weights (counts of samples per bin) positive, or empty: all equal. Source:   Efron
+/// (1982).
+template <class F>
+std::vector<estimate> jackknife(std::span<const std::vector<double>> bins, F&& f,
+                                std::span<const double> weights = {}) {
+  std::vector<std::vector<double>> results;
+  for (const auto& row : detail::leave_one_out(bins, weights)) results.push_back(f(std::span<const double>(row)));
+  return detail::jackknife_estimates(results);
+}
+
+/// The probability that a chi-squared variable with that many degrees of freedom is larger. Cost: O(sqrt(degrees)).
+/// Source: the regularized incomplete gamma function by its series and its continued fraction (Abramowitz, Stegun 6.5).
+double chi_squared_p_value(double chi_squared, int degrees);
+
+}  // namespace plx

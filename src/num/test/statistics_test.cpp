@@ -1,0 +1,90 @@
+#include "num/statistics.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+namespace plx {
+namespace {
+
+TEST(Binning, MeanAndErrorOfAShortSeries) {
+  binning b;
+  EXPECT_EQ(b.error(), 0);
+  for (double x : {1.0, 2.0, 3.0, 6.0}) b.add(x);
+  EXPECT_EQ(b.count(), 4u);
+  EXPECT_DOUBLE_EQ(b.mean(), 3);
+  EXPECT_DOUBLE_EQ(b.naive_error(), std::sqrt(14.0 / 12));
+  EXPECT_DOUBLE_EQ(b.error_of_level(1), std::sqrt(2 * 1.5 * 1.5 / 2));
+}
+
+// x' = a x + noise has the autocorrelations a^t, so tau = a / (1 - a).
+TEST(Binning, AutocorrelationTimeOfAnAutoregressiveSeries) {
+  std::mt19937_64 engine(5);
+  std::normal_distribution<double> noise;
+  for (double a : {0.0, 0.5, 0.9}) {
+    binning b;
+    double x = 0;
+    for (int i = 0; i < 1 << 18; ++i) b.add(x = a * x + noise(engine));
+    const double tau = a / (1 - a);
+    EXPECT_NEAR(b.autocorrelation_time(), tau, 0.2 * (tau + 0.5)) << a;
+    EXPECT_LT(std::abs(b.mean()), 4 * b.error());
+    EXPECT_NEAR(b.error() / b.naive_error(), std::sqrt(1 + 2 * b.autocorrelation_time()), 0.2);
+  }
+}
+
+TEST(Jackknife, LinearFunctionsGiveTheErrorOfTheMean) {
+  const std::vector<std::vector<double>> bins{{1}, {2}, {3}, {6}};
+  const auto e = jackknife(bins, [](std::span<const double> m) { return std::vector<double>{2 * m[0]}; });
+  EXPECT_NEAR(e[0].value, 6, 1e-14);
+  EXPECT_NEAR(e[0].error, 2 * std::sqrt(14.0 / 12), 1e-14);
+}
+
+// The square of a mean is biased by the variance of the mean; the jackknife removes that bias exactly.
+TEST(Jackknife, BiasOfASquareIsRemoved) {
+  const std::vector<std::vector<double>> bins{{1}, {2}, {3}, {6}};
+  const auto e = jackknife(bins, [](std::span<const double> m) { return std::vector<double>{m[0] * m[0]}; });
+  EXPECT_NEAR(e[0].value, 9 - 14.0 / 12, 1e-13);
+}
+
+TEST(Jackknife, WeightsAreCountsOfSamples) {
+  const std::vector<std::vector<double>> bins{{1, 5}, {4, 8}};
+  const std::vector<double> weights{1, 3};
+  std::vector<std::vector<double>> seen;
+  (void)jackknife(
+      bins, [&](std::span<const double> m) { return seen.emplace_back(m.begin(), m.end()); }, weights);
+  EXPECT_EQ(seen, (std::vector<std::vector<double>>{{4, 8}, {1, 5}, {3.25, 7.25}}));
+}
+
+TEST(Jackknife, ErrorsOfARatioCoverTheTruth) {
+  std::mt19937_64 engine(11);
+  std::normal_distribution<double> noise;
+  int covered = 0;
+  const int n_runs = 2000;
+  for (int run = 0; run < n_runs; ++run) {
+    std::vector<std::vector<double>> bins;
+    for (int i = 0; i < 40; ++i) {
+      const double common = noise(engine);
+      bins.push_back({2 + 0.5 * common + 0.1 * noise(engine), 4 + 0.9 * common});
+    }
+    const auto e = jackknife(bins, [](std::span<const double> m) { return std::vector<double>{m[0] / m[1]}; })[0];
+    covered += std::abs(e.value - 0.5) < e.error;
+  }
+  EXPECT_NEAR(covered / double(n_runs), 0.6827 - 0.006, 0.04);  // a t-distribution of 39 degrees
+}
+
+TEST(ChiSquared, ClosedForms) {
+  EXPECT_NEAR(chi_squared_p_value(3, 2), std::exp(-1.5), 1e-14);
+  EXPECT_NEAR(chi_squared_p_value(30, 4), std::exp(-15) * 16, 1e-18);
+  EXPECT_NEAR(chi_squared_p_value(1, 1), std::erfc(std::sqrt(0.5)), 1e-14);
+  double sum = 0, term = std::exp(-40);  // even degrees: a sum of Poisson probabilities
+  for (int k = 0; k < 40; ++k) {
+    sum += term;
+    term *= 40.0 / (k + 1);
+  }
+  EXPECT_NEAR(chi_squared_p_value(80, 80), sum, 1e-13);
+  EXPECT_EQ(chi_squared_p_value(0, 3), 1);
+}
+
+}  // namespace
+}  // namespace plx
