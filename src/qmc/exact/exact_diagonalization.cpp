@@ -128,11 +128,20 @@ auto exact_diagonalization::blocks_of(const fermion_operator& o) const -> operat
   return result;
 }
 
+std::complex<double> pole_sum::operator()(std::complex<double> z) const {
+  complex sum = 0;
+  for (std::size_t p = 0; p < energies.size(); ++p) sum += residues[p] / (z - energies[p]);
+  return sum;
+}
+
 std::complex<double> exact_diagonalization::green(const fermion_operator& a, const fermion_operator& b, int n) const {
+  return spectrum(a, b)(complex(0, (2 * n + 1) * M_PI / h_.beta));
+}
+
+pole_sum exact_diagonalization::spectrum(const fermion_operator& a, const fermion_operator& b) const {
   PLX_ASSERT(!a.creates && b.creates, a.creates, b.creates);
   const auto a_blocks = blocks_of(a), b_blocks = blocks_of(b);
-  const complex iw(0, (2 * n + 1) * M_PI / h_.beta);
-  complex sum = 0;
+  pole_sum poles;
   for (std::size_t i = 0; i < sectors_.size(); ++i) {  // <m|a|l><l|b|m>, m in the sector i
     if (b_blocks[i].target < 0) continue;
     const sector& low = sectors_[i];
@@ -143,11 +152,13 @@ std::complex<double> exact_diagonalization::green(const fermion_operator& a, con
     for (std::size_t m = 0; m < low.energies.size(); ++m)
       for (std::size_t l = 0; l < high.energies.size(); ++l) {
         const int mi = static_cast<int>(m), li = static_cast<int>(l);
-        sum += (low.weights[m] + high.weights[l]) * a_block.elements(mi, li) * b_elements(li, mi) /
-               (iw + low.energies[m] - high.energies[l]);
+        const complex residue = (low.weights[m] + high.weights[l]) * a_block.elements(mi, li) * b_elements(li, mi);
+        if (std::abs(residue) < 1e-15) continue;
+        poles.energies.push_back(high.energies[l] - low.energies[m]);
+        poles.residues.push_back(residue);
       }
   }
-  return sum;
+  return poles;
 }
 
 std::complex<double> exact_diagonalization::green_tau(const fermion_operator& a, const fermion_operator& b,
