@@ -1,0 +1,53 @@
+#include "qmc/measure/single_particle.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "qmc/green/coarse_graining.hpp"
+
+namespace plx::qmc {
+
+void snapshot::take(const walker& w) {
+  vertices = w.vertices();
+  sign = w.sign();
+  for (int sigma = 0; sigma < 2; ++sigma) w.m_matrix(sigma, m[sigma]);
+}
+
+single_particle_accumulator::single_particle_accumulator(const cluster& c, const nonuniform_fourier& transform,
+                                                         double beta)
+    : cluster_(&c),
+      transform_(&transform),
+      beta_(beta),
+      grids_(c.n_sites(), std::vector<double>(transform.grid_size(), 0.0)) {}
+
+void single_particle_accumulator::add(const snapshot& s) {
+  const int k = static_cast<int>(s.vertices.size());
+  ++bin_.count;
+  bin_.sign += s.sign;
+  bin_.order += s.sign * k;
+  const double weight = 0.5 * s.sign / cluster_->n_sites();
+  for (int q = 0; q < k; ++q)
+    for (int p = 0; p < k; ++p) {
+      const double x = (s.vertices[p].tau - s.vertices[q].tau) / beta_;
+      const int r = cluster_->difference(s.vertices[p].site, s.vertices[q].site);
+      transform_->spread(x, weight * (s.m[0](p, q) + s.m[1](p, q)), grids_[r].data());
+    }
+}
+
+measurement_bin single_particle_accumulator::take_bin() {
+  const int n_sites = cluster_->n_sites(), n_frequencies = transform_->n_frequencies();
+  bin_.m = matsubara_function(n_sites, n_frequencies);
+  std::vector<std::complex<double>> of_difference(n_frequencies);
+  for (int r = 0; r < n_sites; ++r) {
+    transform_->transform(grids_[r], of_difference);
+    std::fill(grids_[r].begin(), grids_[r].end(), 0.0);
+    for (int k = 0; k < n_sites; ++k) {
+      const auto phase = std::conj(cluster_->phase(k, r));
+      for (int n = 0; n < n_frequencies; ++n) bin_.m(k, n) += phase * of_difference[n];
+    }
+  }
+  symmetrize(*cluster_, bin_.m);
+  return std::exchange(bin_, {});
+}
+
+}  // namespace plx::qmc

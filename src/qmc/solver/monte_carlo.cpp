@@ -1,0 +1,195 @@
+#include "qmc/solver/monte_carlo.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "probe/record/names.hpp"
+#include "qmc/solver/submatrix_walker.hpp"
+#include "rt/async.hpp"
+#include "rt/dataflow.hpp"
+#include "rt/when_all.hpp"
+
+namespace plx::qmc {
+namespace {
+
+task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
+
+std::unique_ptr<walker> make_walker(const free_propagator& g0, const expansion& e, const monte_carlo_options& o,
+                                    int index) {
+  const random_stream stream(o.seed, o.first_stream + static_cast<std::uint64_t>(index));
+  if (o.method == walker_method::rank_one) return std::make_unique<rank_one_walker>(g0, e, stream);
+  return std::make_unique<submatrix_walker>(g0, e, stream, o.batch);
+}
+
+// One walker with its accumulator. Only one task at a time touches each half: those that advance form a chain, those
+// that measure another; a snapshot belongs to the walker until it is taken and to the measurement until it is added.
+struct chain {
+  chain(const impurity& problem, const free_propagator& g0, const nonuniform_fourier& transform, const expansion& e,
+        const monte_carlo_options& o, int index)
+      : options(o), state(make_walker(g0, e, o, index)), accumulator(*problem.lattice, transform, problem.beta) {}
+
+  void warm_up() {
+    // The second half determines how many moves a sweep has.
+    double sum = 0;
+    int count = 0;
+    const int piece = std::max(1, options.warm_up / 20);
+    for (int done = 0; done < options.warm_up; done += piece) {
+      state->advance(std::min(piece, options.warm_up - done));
+      if (2 * done < options.warm_up) continue;
+      sum += state->order();
+      ++count;
+    }
+    moves = std::max(1, static_cast<int>(std::lround(options.sweeps * std::max(1.0, count > 0 ? sum / count : 1.0))));
+  }
+  void advance(int buffer) {
+    state->advance(moves);
+    if (++advanced % options.rebuild_interval == 0) state->rebuild();
+    orders.add(state->order());
+    signs.add(state->sign());
+    buffers[buffer].take(*state);
+  }
+
+  monte_carlo_options options;
+  std::unique_ptr<walker> state;
+  single_particle_accumulator accumulator;
+  std::array<snapshot, 2> buffers;
+  std::vector<measurement_bin> bins;
+  binning orders, signs;
+  int moves = 1, advanced = 0;
+};
+
+// The tasks of one bin. Advance i needs advance i - 1 and the measurement i - 2, whose buffer it fills; measurement i
+// needs advance i and measurement i - 1.
+future<void> run_bin(std::shared_ptr<chain> c) {
+  static const task_info advance_info = info_of("qmc/advance"), measure_info = info_of("qmc/measure");
+  shared_future<void> advanced = make_ready_future().share();
+  std::array<shared_future<void>, 2> measured = {advanced, advanced};  // by buffer
+  for (int i = 0; i < c->options.measurements; ++i) {
+    const int buffer = i % 2;
+    advanced = dataflow(
+                   advance_info,
+                   [c, buffer](shared_future<void> before, shared_future<void> free) {
+                     before.get();
+                     free.get();
+                     c->advance(buffer);
+                   },
+                   advanced, measured[buffer])
+                   .share();
+    measured[buffer] = dataflow(
+                           measure_info,
+                           [c, buffer](shared_future<void> taken, shared_future<void> before) {
+                             taken.get();
+                             before.get();
+                             c->accumulator.add(c->buffers[buffer]);
+                           },
+                           advanced, measured[1 - buffer])
+                           .share();
+  }
+  return measured[(c->options.measurements + 1) % 2].then([c](shared_future<void> last) {
+    last.get();
+    c->bins.push_back(c->accumulator.take_bin());
+  });
+}
+
+// What all walkers share; alive until the last one has ended.
+struct shared_tables {
+  impurity problem;
+  free_propagator g0;
+  nonuniform_fourier transform;
+};
+
+}  // namespace
+
+double monte_carlo_result::mean_autocorrelation_time() const {
+  double sum = 0;
+  for (const auto& b : orders) sum += b.autocorrelation_time() / static_cast<double>(orders.size());
+  return sum;
+}
+
+future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_options options) {
+  PLX_ASSERT(options.walkers > 0 && options.bins > 0 && options.measurements > 0 && options.rebuild_interval > 0,
+             options.walkers, options.bins, options.measurements, options.rebuild_interval);
+  const auto tables = std::make_shared<const shared_tables>(
+      shared_tables{problem, free_propagator(*problem.lattice, problem.g0, problem.moments, problem.beta),
+                    nonuniform_fourier(problem.g0.n_frequencies())});
+  const auto constants = expansion::of(problem.u, problem.beta, problem.lattice->n_sites(), options.k);
+  std::vector<std::shared_ptr<chain>> chains;
+  std::vector<future<void>> ends;
+  for (int w = 0; w < options.walkers; ++w) {
+    const auto c = std::make_shared<chain>(tables->problem, tables->g0, tables->transform, constants, options, w);
+    chains.push_back(c);
+    future<void> end = async(info_of("qmc/warm-up"), [c] { c->warm_up(); });
+    for (int b = 0; b < options.bins; ++b)
+      end = end.then([c](future<void> before) {
+                 before.get();
+                 return run_bin(c);
+               })
+                .unwrap();
+    ends.push_back(std::move(end));
+  }
+  return when_all(std::move(ends)).then([tables, chains](future<std::vector<future<void>>> all) {
+    for (auto& f : all.get()) f.get();
+    monte_carlo_result r;
+    for (const auto& c : chains) {
+      for (auto& b : c->bins) r.bins.push_back(std::move(b));
+      r.orders.push_back(c->orders);
+      r.signs.push_back(c->signs);
+      const auto& s = c->state->statistics();
+      r.moves.proposed += s.proposed;
+      r.moves.accepted += s.accepted;
+      r.moves.largest_drift = std::max(r.moves.largest_drift, s.largest_drift);
+    }
+    return r;
+  });
+}
+
+std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
+  std::vector<std::vector<double>> rows;
+  for (const auto& b : r.bins) {
+    std::vector<double> row = {b.sign / b.count, b.order / b.count};
+    for (int k = 0; k < b.m.n_momenta(); ++k)
+      for (int n = 0; n < b.m.n_frequencies(); ++n) {
+        row.push_back(b.m(k, n).real() / b.count);
+        row.push_back(b.m(k, n).imag() / b.count);
+      }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+matsubara_function green_of(const impurity& problem, std::span<const double> means) {
+  matsubara_function g(problem.g0.n_momenta(), problem.g0.n_frequencies());
+  PLX_ASSERT_EQ(means.size(), 2 + 2 * static_cast<std::size_t>(g.n_momenta()) * g.n_frequencies());
+  const double* m = means.data() + 2;
+  for (int k = 0; k < g.n_momenta(); ++k)
+    for (int n = 0; n < g.n_frequencies(); ++n, m += 2) {
+      const auto g0 = problem.g0(k, n);
+      g(k, n) = g0 - g0 * g0 * std::complex<double>(m[0], m[1]) / (means[0] * problem.beta);
+    }
+  return g;
+}
+
+cluster_averages averages_of(const impurity& problem, double k, std::span<const double> means) {
+  const auto g = green_of(problem, means);
+  cluster_averages a;
+  a.sign = means[0];
+  a.order = means[1] / means[0];
+  // The second moment of G contains the density; the iteration contracts.
+  a.density = 1;
+  for (int iteration = 0; iteration < 50; ++iteration) {
+    double n = 0;
+    for (int q = 0; q < g.n_momenta(); ++q) {
+      const double moment = problem.moments[q] + problem.u * (a.density - 1) / 2;
+      n += occupation(g.of_momentum(q), g.n_frequencies(), moment, problem.beta) / g.n_momenta();
+    }
+    const double change = std::abs(n - a.density);
+    a.density = n;
+    if (change < 1e-12) break;
+  }
+  a.double_occupancy = problem.u > 0 ? a.density / 2 - (a.order - k) / (problem.beta * problem.u * g.n_momenta())
+                                     : std::numeric_limits<double>::quiet_NaN();
+  return a;
+}
+
+}  // namespace plx::qmc

@@ -1,0 +1,68 @@
+// The solver: walkers and their measurements as tasks.
+//
+// Each walker is a chain of tasks: advance, take a snapshot, advance. Measurements of its snapshots are tasks of their
+// own, in order, and two buffers let the walker continue meanwhile. No task waits. Each walker makes a given number of
+// measurements, and sums are formed per walker in the order of its chain, so that a seed gives the same bits for any
+// number of workers. Thread safety: any task. Cost: two tasks per measurement. Example:
+// qmc/solver/test/monte_carlo_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "num/statistics.hpp"
+#include "qmc/measure/single_particle.hpp"
+#include "qmc/solver/free_propagator.hpp"
+#include "rt/future.hpp"
+
+namespace plx::qmc {
+
+enum class walker_method { rank_one, submatrix };
+
+struct monte_carlo_options {
+  int walkers = 8;
+  int bins = 8;               // per walker
+  int measurements = 100;     // per bin
+  double sweeps = 1;          // moves between measurements, in units of the order that the warm-up found
+  int warm_up = 2000;         // moves before the first measurement
+  int rebuild_interval = 50;  // measurements between computations of the matrices from the start
+  double k = 1;               // the expansion's free parameter
+  walker_method method = walker_method::submatrix;
+  int batch = 64;  // proposals per batch of the submatrix walker
+  std::uint64_t seed = 1;
+  std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
+};
+
+/// The impurity problem of a cluster.
+struct impurity {
+  std::shared_ptr<const cluster> lattice;
+  double u = 0, beta = 1, mu = 0;
+  matsubara_function g0;        // of the cluster without interaction; its number of frequencies is that of the result
+  std::vector<double> moments;  // of G0: the mean of eps over the patch, minus mu
+};
+
+struct monte_carlo_result {
+  std::vector<measurement_bin> bins;         // [walker][bin], flat
+  std::vector<binning> orders, signs;        // [walker]: series of the expansion order and of the sign
+  walker_statistics moves;                   // of all walkers
+  double mean_autocorrelation_time() const;  // of the order, in measurements
+};
+
+/// Runs the walkers. Requires: positive counts in the options; u >= 0.
+future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_options options);
+
+/// Quantities per site, from the means of bins.
+struct cluster_averages {
+  double sign = 1, order = 0, density = 0, double_occupancy = 0;
+};
+
+/// Bins as rows of numbers for jackknife(): functions of the means are made from the following two functions.
+std::vector<std::vector<double>> rows_of(const monte_carlo_result& r);
+/// G(K, iw) from a row of means.
+matsubara_function green_of(const impurity& problem, std::span<const double> means);
+/// Averages from a row of means, with D from the mean order: <k> = K + beta U Nc (n / 2 - D). D is NaN if U = 0.
+cluster_averages averages_of(const impurity& problem, double k, std::span<const double> means);
+
+}  // namespace plx::qmc

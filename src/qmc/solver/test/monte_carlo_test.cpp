@@ -1,0 +1,218 @@
+#include "qmc/solver/monte_carlo.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "num/dense/linear_algebra.hpp"
+#include "qmc/exact/exact_diagonalization.hpp"
+#include "qmc/green/coarse_graining.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::qmc {
+namespace {
+
+using complex = std::complex<double>;
+
+constexpr int n_frequencies = 64;
+
+// The periodic cluster by itself, which exact diagonalization solves.
+impurity finite_cluster(const char* name, double u, double beta, double mu) {
+  impurity p;
+  p.lattice = std::make_shared<const cluster>(cluster::named(name).value());
+  p.u = u;
+  p.beta = beta;
+  p.mu = mu;
+  const coarse_graining grain(*p.lattice, {}, 1);
+  p.g0 = grain.green(matsubara_function(p.lattice->n_sites(), n_frequencies), mu, beta);
+  for (int k = 0; k < p.lattice->n_sites(); ++k) p.moments.push_back(grain.patch(k).mean() - mu);
+  return p;
+}
+
+exact_diagonalization solution(const impurity& p) {
+  return exact_diagonalization({p.lattice->hopping({}), p.u, p.mu, p.beta});
+}
+
+matsubara_function exact_green(const impurity& p) {
+  const auto e = solution(p);
+  const int n = p.lattice->n_sites();
+  matsubara_function g(n, n_frequencies);
+  for (int k = 0; k < n; ++k) {
+    std::vector<complex> wave(n);
+    for (int r = 0; r < n; ++r) wave[r] = std::conj(p.lattice->phase(k, r)) / std::sqrt(double(n));
+    const auto poles =
+        e.spectrum(fermion_operator::annihilate(wave, spin::up), fermion_operator::create(wave, spin::up));
+    for (int i = 0; i < n_frequencies; ++i) g(k, i) = poles(complex(0, matsubara_frequency(i, p.beta)));
+  }
+  return g;
+}
+
+monte_carlo_result solve(const impurity& p, const monte_carlo_options& o, unsigned workers = 2) {
+  runtime rt({.workers = workers, .bind = false});
+  return rt.run([&] { return async_monte_carlo(p, o).get(); });
+}
+
+// The p-value of the deviation of correlated means from exact values: chi-squared with the covariance of the bins
+// (Hotelling), with the mean of the F distribution's factor for a finite number of bins.
+double p_value(const std::vector<std::vector<double>>& samples, const std::vector<double>& exact) {
+  const double n = static_cast<double>(samples.size());
+  std::vector<double> mean(exact.size(), 0.0), variance(exact.size(), 0.0);
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    for (const auto& s : samples) mean[i] += s[i] / n;
+    for (const auto& s : samples) variance[i] += (s[i] - mean[i]) * (s[i] - mean[i]) / (n * (n - 1));
+  }
+  // Values that a symmetry fixes in every configuration have no variance; they must agree to the transform's accuracy.
+  std::vector<std::size_t> used;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    if (variance[i] > 1e-12)
+      used.push_back(i);
+    else if (std::abs(mean[i] - exact[i]) > 1e-5)
+      return 0;
+  }
+  const int m = static_cast<int>(used.size());
+  real_matrix covariance(m, m);
+  for (const auto& s : samples)
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < m; ++j)
+        covariance(i, j) += (s[used[i]] - mean[used[i]]) * (s[used[j]] - mean[used[j]]) / (n * (n - 1));
+  if (invert(covariance).sign == 0) return 0;
+  double t = 0;
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < m; ++j)
+      t += (mean[used[i]] - exact[used[i]]) * covariance(i, j) * (mean[used[j]] - exact[used[j]]);
+  return chi_squared_p_value(t * (n - m - 2) / (n - 1), m);
+}
+
+// The first ten frequencies of one momentum, as jackknife pseudo-values of G.
+double p_value_of_momentum(const impurity& p, const monte_carlo_result& r, const matsubara_function& exact, int k) {
+  const auto rows = rows_of(r);
+  const auto means = detail::leave_one_out(rows, {});
+  const auto values = [&](const std::vector<double>& row) {
+    const auto g = green_of(p, row);
+    std::vector<double> v;
+    for (int n = 0; n < 10; ++n) {
+      v.push_back(g(k, n).real());
+      v.push_back(g(k, n).imag());
+    }
+    return v;
+  };
+  const auto all = values(means.back());
+  std::vector<std::vector<double>> samples;
+  const double count = static_cast<double>(rows.size());
+  for (std::size_t b = 0; b < rows.size(); ++b) {
+    auto s = values(means[b]);
+    for (std::size_t i = 0; i < s.size(); ++i) s[i] = count * all[i] - (count - 1) * s[i];
+    samples.push_back(std::move(s));
+  }
+  std::vector<double> truth;
+  for (int n = 0; n < 10; ++n) {
+    truth.push_back(exact(k, n).real());
+    truth.push_back(exact(k, n).imag());
+  }
+  return p_value(samples, truth);
+}
+
+void compare_with_exact_solution(double u, double beta, double mu, walker_method method, int seeds, int bins) {
+  // More seeds for a thorough comparison: PLX_QMC_SEEDS=20 prints every p-value.
+  if (const char* more = std::getenv("PLX_QMC_SEEDS")) seeds = std::atoi(more);
+  const auto p = finite_cluster("2x2", u, beta, mu);
+  const auto exact = exact_green(p);
+  const auto e = solution(p);
+  const int momenta[] = {0, p.lattice->find_momentum(M_PI, 0), p.lattice->find_momentum(M_PI, M_PI)};
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const auto r = solve(p, {.walkers = 4,
+                             .bins = bins,
+                             .measurements = 25,
+                             .sweeps = 2,
+                             .method = method,
+                             .batch = 16,
+                             .seed = static_cast<std::uint64_t>(seed)});
+    for (int k : momenta) {
+      const double chance = p_value_of_momentum(p, r, exact, k);
+      EXPECT_GT(chance, 0.01) << "momentum " << k << ", seed " << seed;
+      if (std::getenv("PLX_QMC_SEEDS") != nullptr) std::printf("seed %d momentum %d: p = %.3f\n", seed, k, chance);
+    }
+    const auto averages = jackknife(rows_of(r), [&](std::span<const double> means) {
+      const auto a = averages_of(p, 1, means);
+      return std::vector<double>{a.density, a.double_occupancy, a.sign};
+    });
+    EXPECT_LT(std::abs(averages[0].value - e.density()), 3.5 * averages[0].error + 1e-6) << seed;
+    EXPECT_LT(std::abs(averages[1].value - e.double_occupancy()), 3.5 * averages[1].error) << seed;
+    EXPECT_LT(averages[1].error, 0.01);
+    EXPECT_LT(r.moves.largest_drift, 1e-8);
+  }
+}
+
+TEST(MonteCarlo, AgreesWithTheExactSolutionAtHalfFilling) {
+  compare_with_exact_solution(4, 1, 0, walker_method::submatrix, 2, 60);
+}
+
+TEST(MonteCarlo, AgreesWithTheExactSolutionOfTheDopedCluster) {
+  compare_with_exact_solution(6, 2, -1, walker_method::submatrix, 1, 60);
+}
+
+TEST(MonteCarlo, RankOneWalkersAgreeWithTheExactSolution) {
+  compare_with_exact_solution(6, 2, -1, walker_method::rank_one, 1, 60);
+}
+
+TEST(MonteCarlo, SameBitsForAnyNumberOfWorkers) {
+  const auto p = finite_cluster("2x2", 4, 1, -0.5);
+  const monte_carlo_options o = {.walkers = 3, .bins = 2, .measurements = 9, .warm_up = 200};
+  const auto one = solve(p, o, 1);
+  ASSERT_EQ(one.bins.size(), 6u);
+  for (unsigned workers : {2u, 4u}) {
+    const auto other = solve(p, o, workers);
+    for (std::size_t b = 0; b < one.bins.size(); ++b) {
+      EXPECT_EQ(one.bins[b].m, other.bins[b].m);
+      EXPECT_EQ(one.bins[b].order, other.bins[b].order);
+    }
+  }
+  // Other seeds and other streams are other chains.
+  auto changed = o;
+  changed.first_stream = 1;
+  EXPECT_EQ(solve(p, changed).bins[0].m, one.bins[2].m);
+  changed.seed = 2;
+  EXPECT_NE(solve(p, changed).bins[0].m, one.bins[2].m);
+}
+
+TEST(MonteCarlo, WithoutInteractionTheFreeFunctionRemains) {
+  const auto p = finite_cluster("2x2", 0, 2, -0.5);
+  const auto r = solve(p, {.walkers = 1, .bins = 2, .measurements = 5, .warm_up = 100});
+  const auto g = green_of(p, rows_of(r)[0]);
+  for (int k = 0; k < 4; ++k) EXPECT_LT(std::abs(g(k, 3) - p.g0(k, 3)), 1e-12);
+}
+
+// 68 % of the error bars of short runs reach the exact value.
+TEST(MonteCarlo, ErrorBarsCover) {
+  const auto p = finite_cluster("2x2", 4, 1, 0);
+  const auto exact = exact_green(p);
+  const double pairs = solution(p).double_occupancy();
+  const int x = p.lattice->find_momentum(M_PI, 0), n_runs = 100;
+  int covered_green = 0, covered_pairs = 0;
+  runtime rt({.workers = 2, .bind = false});
+  for (int run = 0; run < n_runs; ++run) {
+    const auto r = rt.run([&] {
+      return async_monte_carlo(p, {.walkers = 4,
+                                   .bins = 8,
+                                   .measurements = 12,
+                                   .sweeps = 2,
+                                   .warm_up = 300,
+                                   .seed = 77,
+                                   .first_stream = static_cast<std::uint64_t>(4 * run)})
+          .get();
+    });
+    const auto e = jackknife(rows_of(r), [&](std::span<const double> means) {
+      return std::vector<double>{green_of(p, means)(x, 0).imag(), averages_of(p, 1, means).double_occupancy};
+    });
+    covered_green += std::abs(e[0].value - exact(x, 0).imag()) < e[0].error;
+    covered_pairs += std::abs(e[1].value - pairs) < e[1].error;
+  }
+  // Five percent is one standard deviation of 100 runs.
+  EXPECT_NEAR(covered_green, 68, 10);
+  EXPECT_NEAR(covered_pairs, 68, 10);
+}
+
+}  // namespace
+}  // namespace plx::qmc
