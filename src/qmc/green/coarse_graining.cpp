@@ -130,6 +130,21 @@ matsubara_function coarse_graining::green(const matsubara_function& sigma, doubl
   return g;
 }
 
+matsubara_function coarse_graining::pair_bubble(const matsubara_function& sigma, double mu, double beta,
+                                                int n_frequencies) const {
+  PLX_ASSERT(n_frequencies <= sigma.n_frequencies(), n_frequencies, sigma.n_frequencies());
+  matsubara_function bubble(n_momenta(), n_frequencies);
+  for (int k = 0; k < n_momenta(); ++k)
+    for (int n = 0; n < n_frequencies; ++n) {
+      const std::complex<double> z = std::complex<double>(mu, matsubara_frequency(n, beta)) - sigma(k, n);
+      double sum = 0;
+      for (std::size_t j = 0; j < patches_[k].energies.size(); ++j)
+        sum += patches_[k].weights[j] / std::norm(z - patches_[k].energies[j]);
+      bubble(k, n) = sum;
+    }
+  return bubble;
+}
+
 double coarse_graining::density(const matsubara_function& sigma, double mu, double beta) const {
   const auto g = green(sigma, mu, beta);
   double n = 0;

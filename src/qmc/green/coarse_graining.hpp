@@ -33,6 +33,8 @@ class coarse_graining {
 
   /// The mean of 1 / (iw + mu - eps_k - Sigma(K, iw)) over each patch. Shape: that of sigma.
   matsubara_function green(const matsubara_function& sigma, double mu, double beta) const;
+  /// The mean of G(k, iw) G(-k, -iw) = |G(k, iw)|^2 over each patch, for the first n_frequencies; real.
+  matsubara_function pair_bubble(const matsubara_function& sigma, double mu, double beta, int n_frequencies) const;
   /// Particles of both spins per site, for a self-energy that decays as 1/w.
   double density(const matsubara_function& sigma, double mu, double beta) const;
   /// The chemical potential at which the density is `target` within 1e-10. Error: no mu within 100 of the band has it.

@@ -33,6 +33,7 @@ struct measurement_bin {
   int count = 0;
   double sign = 0, order = 0;
   matsubara_function m;
+  real_matrix pairs;  // the pair function, empty if it is not measured
 };
 
 class single_particle_accumulator {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "probe/record/names.hpp"
 #include "qmc/solver/submatrix_walker.hpp"
@@ -27,7 +28,9 @@ std::unique_ptr<walker> make_walker(const free_propagator& g0, const expansion& 
 struct chain {
   chain(const impurity& problem, const free_propagator& g0, const nonuniform_fourier& transform, const expansion& e,
         const monte_carlo_options& o, int index)
-      : options(o), state(make_walker(g0, e, o, index)), accumulator(*problem.lattice, transform, problem.beta) {}
+      : options(o), state(make_walker(g0, e, o, index)), accumulator(*problem.lattice, transform, problem.beta) {
+    if (o.pair_frequencies > 0) pairs.emplace(*problem.lattice, problem.g0, problem.beta, o.pair_frequencies);
+  }
 
   void warm_up() {
     // The second half determines how many moves a sweep has.
@@ -50,9 +53,19 @@ struct chain {
     buffers[buffer].take(*state);
   }
 
+  void measure(int buffer) {
+    accumulator.add(buffers[buffer]);
+    if (pairs) pairs->add(buffers[buffer]);
+  }
+  void end_bin() {
+    bins.push_back(accumulator.take_bin());
+    if (pairs) bins.back().pairs = pairs->take();
+  }
+
   monte_carlo_options options;
   std::unique_ptr<walker> state;
   single_particle_accumulator accumulator;
+  std::optional<pair_accumulator> pairs;
   std::array<snapshot, 2> buffers;
   std::vector<measurement_bin> bins;
   binning orders, signs;
@@ -81,15 +94,20 @@ future<void> run_bin(std::shared_ptr<chain> c) {
                            [c, buffer](shared_future<void> taken, shared_future<void> before) {
                              taken.get();
                              before.get();
-                             c->accumulator.add(c->buffers[buffer]);
+                             c->measure(buffer);
                            },
                            advanced, measured[1 - buffer])
                            .share();
   }
   return measured[(c->options.measurements + 1) % 2].then([c](shared_future<void> last) {
     last.get();
-    c->bins.push_back(c->accumulator.take_bin());
+    c->end_bin();
   });
+}
+
+// Where the pair function begins in a row of means.
+std::size_t first_pair(const impurity& problem) {
+  return 2 + 2 * static_cast<std::size_t>(problem.g0.n_momenta()) * problem.g0.n_frequencies();
 }
 
 // What all walkers share; alive until the last one has ended.
@@ -153,6 +171,9 @@ std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
         row.push_back(b.m(k, n).real() / b.count);
         row.push_back(b.m(k, n).imag() / b.count);
       }
+    // The upper triangle of the symmetric pair function.
+    for (int j = 0; j < b.pairs.columns(); ++j)
+      for (int i = 0; i <= j; ++i) row.push_back(b.pairs(i, j) / b.count);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -160,7 +181,7 @@ std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
 
 matsubara_function green_of(const impurity& problem, std::span<const double> means) {
   matsubara_function g(problem.g0.n_momenta(), problem.g0.n_frequencies());
-  PLX_ASSERT_EQ(means.size(), 2 + 2 * static_cast<std::size_t>(g.n_momenta()) * g.n_frequencies());
+  PLX_ASSERT_GE(means.size(), first_pair(problem));
   const double* m = means.data() + 2;
   for (int k = 0; k < g.n_momenta(); ++k)
     for (int n = 0; n < g.n_frequencies(); ++n, m += 2) {
@@ -168,6 +189,16 @@ matsubara_function green_of(const impurity& problem, std::span<const double> mea
       g(k, n) = g0 - g0 * g0 * std::complex<double>(m[0], m[1]) / (means[0] * problem.beta);
     }
   return g;
+}
+
+real_matrix pairs_of(const impurity& problem, int pair_frequencies, std::span<const double> means) {
+  const int size = pair_index{problem.g0.n_momenta(), pair_frequencies}.size();
+  PLX_ASSERT_EQ(means.size(), first_pair(problem) + static_cast<std::size_t>(size) * (size + 1) / 2);
+  real_matrix pairs(size, size);
+  const double* p = means.data() + first_pair(problem);
+  for (int j = 0; j < size; ++j)
+    for (int i = 0; i <= j; ++i) pairs(i, j) = pairs(j, i) = *p++ / means[0];
+  return pairs;
 }
 
 cluster_averages averages_of(const impurity& problem, double k, std::span<const double> means) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "num/statistics.hpp"
+#include "qmc/measure/pair_function.hpp"
 #include "qmc/measure/single_particle.hpp"
 #include "qmc/solver/free_propagator.hpp"
 #include "rt/future.hpp"
@@ -30,6 +31,7 @@ struct monte_carlo_options {
   int rebuild_interval = 50;  // measurements between computations of the matrices from the start
   double k = 1;               // the expansion's free parameter
   walker_method method = walker_method::submatrix;
+  int pair_frequencies = 0;    // positive frequencies of the pair function; 0: it is not measured
   int batch = 64;  // proposals per batch of the submatrix walker
   std::uint64_t seed = 1;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
@@ -58,10 +60,12 @@ struct cluster_averages {
   double sign = 1, order = 0, density = 0, double_occupancy = 0;
 };
 
-/// Bins as rows of numbers for jackknife(): functions of the means are made from the following two functions.
+/// Bins as rows of numbers for jackknife(): functions of the means are made from the following functions.
 std::vector<std::vector<double>> rows_of(const monte_carlo_result& r);
 /// G(K, iw) from a row of means.
 matsubara_function green_of(const impurity& problem, std::span<const double> means);
+/// The pair function from a row of means. Shape: that of pair_index.
+real_matrix pairs_of(const impurity& problem, int pair_frequencies, std::span<const double> means);
 /// Averages from a row of means, with D from the mean order: <k> = K + beta U Nc (n / 2 - D). D is NaN if U = 0.
 cluster_averages averages_of(const impurity& problem, double k, std::span<const double> means);
 

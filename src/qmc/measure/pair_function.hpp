@@ -1,0 +1,50 @@
+// Measurement of the two-particle function of pairs with zero total momentum and frequency:
+//
+//   P(K, w; K', w') = <c_Ku(w) c+_K'u(w') c_-Kd(-w) c+_-K'd(-w')>,   c(w) = beta^-1/2 integral dtau exp(i w tau) c(tau)
+//
+// without interaction P = G(K, w) G(-K, -w) for equal indices. In one configuration P is g_u(x, x') conj g_d(x, x'), where x = (K, w),
+// g(x, x') = G0(x) delta - G0(x) M(x, x') G0(x'), and M(-x, -x') = conj M(x, x') since M is real in time. The mean with the spins exchanged
+// makes it real; it is also averaged over x <-> x', over both signs of the frequencies, and over the point group.
+//
+// Thread safety: one thread at a time per object. Cost per measurement: two products, of a [2 nx][k] by a [k][k] and of an [nx / 2][k] by
+// a [k][nx] matrix (complex), nx = 2 n_frequencies n_sites. Example: qmc/pairing/test/pairing_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "num/dense/matrix.hpp"
+#include "qmc/cluster/cluster.hpp"
+#include "qmc/green/matsubara.hpp"
+#include "qmc/measure/single_particle.hpp"
+
+namespace plx::qmc {
+
+/// The order of rows and columns of pair functions.
+struct pair_index {
+  int n_sites = 0, n_frequencies = 0;  // positive ones
+  int size() const noexcept { return 2 * n_sites * n_frequencies; }
+  /// Requires: -n_frequencies <= n < n_frequencies, of the frequency (2n + 1) pi / beta.
+  int operator()(int k, int n) const noexcept { return k * 2 * n_frequencies + n + n_frequencies; }
+};
+
+class pair_accumulator {
+ public:
+  /// The cluster must outlive the accumulator. Requires: g0 has at least n_frequencies.
+  pair_accumulator(const cluster& c, const matsubara_function& g0, double beta, int n_frequencies);
+  pair_index index() const noexcept { return index_; }
+  void add(const snapshot& s);
+  /// The sum of sign times P since the last call, with all symmetries. Shape: [size][size].
+  real_matrix take();
+
+ private:
+  const cluster* cluster_;
+  double beta_;
+  pair_index index_;
+  std::vector<std::complex<double>> g0_;  // [row of positive frequency]
+  real_matrix sum_;                       // [positive frequency][index]
+  real_matrix waves_, half_;
+  complex_matrix left_, right_;
+  complex_matrix m_[2];
+};
+
+}  // namespace plx::qmc
