@@ -1,0 +1,238 @@
+#include "qmc/dca/dca.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "qmc/pairing/bethe_salpeter.hpp"
+
+namespace plx::qmc {
+namespace {
+
+cluster cluster_of(const dca_options& o) {
+  return o.vectors.empty() ? cluster::named(o.cluster).value()
+                           : cluster::spanned_by({o.vectors[0], o.vectors[1]}, {o.vectors[2], o.vectors[3]}).value();
+}
+
+// Sigma = 1 / G0 - 1 / G; at high frequencies, where its noise exceeds it, the two leading terms: U (n - 1) / 2, and
+// the coefficient of 1 / iw fitted below.
+matsubara_function self_energy_of(const matsubara_function& g0, const matsubara_function& g, double u, double n,
+                                  double beta) {
+  const int count = g.n_frequencies();
+  matsubara_function sigma(g.n_momenta(), count);
+  const double highest = 5 * (0.5 * u + 4);
+  const int cut = std::clamp(static_cast<int>(highest * beta / (2 * M_PI)), 16, count);
+  for (int k = 0; k < g.n_momenta(); ++k) {
+    double coefficient = 0, weights = 0;
+    for (int m = 0; m < cut; ++m) {
+      sigma(k, m) = 1.0 / g0(k, m) - 1.0 / g(k, m);
+      if (2 * m < cut) continue;
+      // The noise is white: least squares of -c / w.
+      const double w = matsubara_frequency(m, beta);
+      coefficient -= sigma(k, m).imag() / w;
+      weights += 1 / (w * w);
+    }
+    coefficient /= weights;
+    for (int m = cut; m < count; ++m) sigma(k, m) = {0.5 * u * (n - 1), -coefficient / matsubara_frequency(m, beta)};
+  }
+  return sigma;
+}
+
+// The mean over the zone of eps_k n_k, both spins, with the self-energy's limit at high frequencies.
+double kinetic_energy(const coarse_graining& grain, const matsubara_function& sigma, double mu, double limit,
+                      double beta) {
+  double energy = 0;
+  const int count = sigma.n_frequencies();
+  std::vector<std::complex<double>> g(count);
+  for (int k = 0; k < grain.n_momenta(); ++k) {
+    const auto& patch = grain.patch(k);
+    for (std::size_t j = 0; j < patch.energies.size(); ++j) {
+      for (int m = 0; m < count; ++m)
+        g[m] = 1.0 / (std::complex<double>(mu - patch.energies[j], matsubara_frequency(m, beta)) - sigma(k, m));
+      energy += patch.weights[j] * patch.energies[j] *
+                occupation(g.data(), count, patch.energies[j] - mu + limit, beta) / grain.n_momenta();
+    }
+  }
+  return energy;
+}
+
+class loop {
+ public:
+  loop(const dca_options& o, dca_observer& observer)
+      : options_(o),
+        observer_(observer),
+        cluster_(std::make_shared<const cluster>(cluster_of(o))),
+        grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1),
+        sigma_(cluster_->n_sites(), o.frequencies) {}
+
+  result<dca_outcome> run() {
+    for (std::size_t i = 0; i < options_.temperatures.size() && !outcome_.stopped; ++i)
+      if (auto done = cool(static_cast<int>(i)); !done) return done.error();
+    std::vector<double> t;
+    std::vector<estimate> lambda;
+    for (const auto& r : outcome_.temperatures)
+      if (r.d_wave) {
+        t.push_back(r.t);
+        lambda.push_back(*r.d_wave);
+      }
+    outcome_.transition = transition_temperature(t, lambda);
+    return std::move(outcome_);
+  }
+
+ private:
+  result<void> cool(int index) {
+    const double beta = 1 / options_.temperatures[index];
+    if (index > 0) sigma_ = at_temperature(sigma_, 1 / options_.temperatures[index - 1], beta);
+    const int n = index == 0 ? options_.first_iterations : options_.iterations;
+    for (int i = 0; i < n; ++i) {
+      if (auto done = iterate(index, i, i + 1 == n, beta); !done) return done.error();
+      if (observer_.stop_requested()) {
+        outcome_.stopped = true;
+        break;
+      }
+    }
+    return {};
+  }
+
+  result<void> iterate(int index, int iteration, bool last, double beta) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto mu = grain_.find_mu(sigma_, options_.density, beta);
+    if (!mu) return mu.error();
+    const impurity p = problem_at(*mu, beta);
+    const auto r = async_monte_carlo(p, solver_options(last)).get();
+    const auto rows = rows_of(r);
+    const auto means = detail::leave_one_out(rows, {}).back();
+    const auto averages = averages_of(p, options_.expansion_k, means);
+    const auto g = green_of(p, means);
+    const auto sigma = self_energy_of(p.g0, g, p.u, averages.density, beta);
+    dca_iteration now{index, iteration, last, 1 / beta, *mu, {}, {}, {}, averages.order, r.mean_autocorrelation_time(),
+                      0,     0};
+    for (int k = 0; k < sigma.n_momenta(); ++k) {
+      now.change = std::max(now.change, std::abs(sigma(k, 0) - sigma_(k, 0)));
+      for (int m = 0; m < sigma.n_frequencies(); ++m) sigma_(k, m) += options_.mixing * (sigma(k, m) - sigma_(k, m));
+    }
+    const auto estimates = jackknife(rows, [&](std::span<const double> row) {
+      const auto a = averages_of(p, options_.expansion_k, row);
+      return std::vector<double>{a.density, a.double_occupancy, a.sign};
+    });
+    now.density = estimates[0], now.double_occupancy = estimates[1], now.sign = estimates[2];
+    now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    observer_.iterated(now);
+    if (last) return conclude(p, rows, g, sigma, now);
+    return {};
+  }
+
+  impurity problem_at(double mu, double beta) const {
+    impurity p{cluster_, options_.u, beta, mu, exclude_cluster(grain_.green(sigma_, mu, beta), sigma_), {}};
+    for (int k = 0; k < cluster_->n_sites(); ++k) p.moments.push_back(grain_.patch(k).mean() - mu);
+    return p;
+  }
+
+  monte_carlo_options solver_options(bool last) {
+    monte_carlo_options o;
+    o.walkers = options_.walkers;
+    o.bins = options_.bins;
+    const std::int64_t bins = static_cast<std::int64_t>(o.walkers) * o.bins;
+    o.measurements = static_cast<int>((options_.measurements + bins - 1) / bins);
+    o.sweeps = options_.sweeps;
+    o.warm_up = options_.warm_up;
+    o.k = options_.expansion_k;
+    o.method = options_.method == "rank_one" ? walker_method::rank_one : walker_method::submatrix;
+    o.batch = options_.batch;
+    o.pair_frequencies = last ? options_.pair_frequencies : 0;
+    o.seed = static_cast<std::uint64_t>(options_.seed);
+    o.first_stream = streams_;  // every iteration has streams of its own
+    streams_ += static_cast<std::uint64_t>(o.walkers);
+    return o;
+  }
+
+  // Results of a temperature, with errors through the whole of G, Sigma, P, Gamma and the bubble.
+  result<void> conclude(const impurity& p, const std::vector<std::vector<double>>& rows, const matsubara_function& g,
+                        const matsubara_function& sigma, const dca_iteration& now) {
+    dca_temperature t{now.t, now.mu, now.density, now.double_occupancy, now.sign, {}, g, sigma, {}, {}, {}, 0};
+    const int n_pairs = options_.pair_frequencies, n_k = cluster_->n_sites();
+    const pair_index index{n_k, n_pairs};
+    std::optional<error> failure;
+    double overlap = 0;
+    const auto values = jackknife(rows, [&](std::span<const double> row) {
+      const auto averages = averages_of(p, options_.expansion_k, row);
+      const auto green = green_of(p, row);
+      const auto s = self_energy_of(p.g0, green, p.u, averages.density, p.beta);
+      std::vector<double> v;
+      for (int k = 0; k < n_k; ++k) v.push_back(s(k, 0).imag());
+      v.push_back(kinetic_energy(grain_, s, p.mu, 0.5 * p.u * (averages.density - 1), p.beta) +
+                  (p.u > 0 ? p.u * (averages.double_occupancy - averages.density / 2 + 0.25) : 0));
+      if (n_pairs == 0) return v;
+      const auto solved = solve_pairing(*cluster_, index, pairs_of(p, n_pairs, row), green,
+                                        grain_.pair_bubble(s, p.mu, p.beta, n_pairs));
+      if (!solved) failure = solved.error();
+      v.push_back(solved ? solved->d_wave : 0);
+      v.push_back(solved ? solved->leading : 0);
+      overlap = solved ? solved->d_wave_overlap : 0;  // the last row is the mean of all
+      return v;
+    });
+    if (failure) return *failure;
+    for (int k = 0; k < n_k; ++k) t.self_energy_error.push_back(values[k].error);
+    t.energy = values[n_k];
+    if (n_pairs > 0) {
+      t.d_wave = values[n_k + 1];
+      t.leading = values[n_k + 2];
+      t.d_wave_overlap = overlap;
+    }
+    observer_.cooled(t);
+    outcome_.temperatures.push_back(std::move(t));
+    return {};
+  }
+
+  dca_options options_;
+  dca_observer& observer_;
+  std::shared_ptr<const cluster> cluster_;
+  coarse_graining grain_;
+  matsubara_function sigma_;
+  std::uint64_t streams_ = 0;
+  dca_outcome outcome_;
+};
+
+}  // namespace
+
+result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer) {
+  return loop(options, observer).run();
+}
+
+std::optional<estimate> transition_temperature(std::span<const double> t, std::span<const estimate> lambda) {
+  for (std::size_t i = 1; i < t.size(); ++i) {
+    if (!(lambda[i].value >= 1 && lambda[i - 1].value < 1)) continue;
+    const auto at = [&](double high, double low) {
+      const double part = (1 - high) / (low - high);
+      return t[i - 1] * std::pow(t[i] / t[i - 1], part);
+    };
+    // Derivatives of T_c with respect to both eigenvalues.
+    const double high = lambda[i - 1].value, low = lambda[i].value, tc = at(high, low),
+                 slope = std::log(t[i] / t[i - 1]) * tc;
+    const double by_high = slope * (1 - low) / ((low - high) * (low - high));
+    const double by_low = -slope * (1 - high) / ((low - high) * (low - high));
+    return estimate{tc, std::hypot(by_high * lambda[i - 1].error, by_low * lambda[i].error)};
+  }
+  return std::nullopt;
+}
+
+matsubara_function at_temperature(const matsubara_function& sigma, double beta, double new_beta) {
+  const int n = sigma.n_frequencies();
+  matsubara_function out(sigma.n_momenta(), n);
+  for (int k = 0; k < sigma.n_momenta(); ++k)
+    for (int m = 0; m < n; ++m) {
+      const double w = matsubara_frequency(m, new_beta),
+                   x = 0.5 * (w * beta / M_PI - 1);  // the place among the old ones
+      if (x >= n - 1) {
+        const auto& last = sigma(k, n - 1);
+        out(k, m) = {last.real(), last.imag() * matsubara_frequency(n - 1, beta) / w};
+      } else {
+        const int i = std::max(0, static_cast<int>(x));
+        const double part = std::max(0.0, x - i);
+        out(k, m) = (1 - part) * sigma(k, i) + part * sigma(k, i + 1);
+      }
+    }
+  return out;
+}
+
+}  // namespace plx::qmc

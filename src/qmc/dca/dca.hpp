@@ -1,0 +1,70 @@
+// The dynamical cluster approximation: the self-consistent loop at each temperature of a cool-down, and the transition.
+//
+//   mu from the density; Gbar(K) = mean over the patch of 1 / (iw + mu - eps - Sigma(K)); G0 = 1 / (1 / Gbar + Sigma);
+//   G by Monte Carlo; Sigma = 1 / G0 - 1 / G, mixed with the one before.
+//
+// Thread safety: run_dca is called by a task; observers are called by it. Results for a seed are the same bits for any
+// number of workers. Example: qmc/dca/test/dca_test.cpp Source: Maier, Jarrell, Pruschke, Hettler (2005), Rev. Mod.
+// Phys. 77, 1027.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "num/statistics.hpp"
+#include "qmc/cluster/cluster.hpp"
+#include "qmc/dca/options.hpp"
+#include "qmc/green/coarse_graining.hpp"
+#include "qmc/solver/monte_carlo.hpp"
+
+namespace plx::qmc {
+
+/// One iteration, as reported to observers.
+struct dca_iteration {
+  int temperature = 0, iteration = 0;  // indices from 0
+  bool last = false;                   // of this temperature
+  double t = 0, mu = 0;
+  estimate density, double_occupancy, sign;
+  double order = 0, autocorrelation_time = 0;  // of the expansion order; in measurements
+  double change = 0;                           // the largest change of the self-energy at the lowest frequency
+  double seconds = 0;
+};
+
+/// The result at one temperature.
+struct dca_temperature {
+  double t = 0, mu = 0;
+  estimate density, double_occupancy, sign, energy;  // energy: <H + mu N> per site of the lattice
+  matsubara_function green, self_energy;             // G of the cluster
+  std::vector<double> self_energy_error;             // of the imaginary part at the lowest frequency, [momentum]
+  std::optional<estimate> d_wave, leading;           // eigenvalues of pairing
+  double d_wave_overlap = 0;
+};
+
+struct dca_outcome {
+  std::vector<dca_temperature> temperatures;
+  std::optional<estimate> transition;  // T_c
+  bool stopped = false;                // by the observer, before the end
+};
+
+class dca_observer {
+ public:
+  virtual ~dca_observer() = default;
+  virtual void iterated(const dca_iteration& now) = 0;
+  virtual void cooled(const dca_temperature& result) = 0;
+  /// Asked after each iteration.
+  virtual bool stop_requested() { return false; }
+};
+
+/// Requires: options.check() succeeds. Error: one line, if the density cannot be reached or a matrix cannot be
+/// inverted.
+result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer);
+
+/// Where lambda(T) = 1 first, from high temperatures on: linear in ln T between two temperatures, with the errors of
+/// both eigenvalues. Empty if lambda stays below 1. Shapes: t and lambda [n], t descending.
+std::optional<estimate> transition_temperature(std::span<const double> t, std::span<const estimate> lambda);
+
+/// Values of a self-energy at the frequencies of another temperature: linear in the frequency, constant beyond the
+/// first and as 1/w beyond the last.
+matsubara_function at_temperature(const matsubara_function& sigma, double beta, double new_beta);
+
+}  // namespace plx::qmc

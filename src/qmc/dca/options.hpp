@@ -1,0 +1,38 @@
+// Options of plx-dca: one plain struct; keys, units, ranges and meanings are in describe().
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config.hpp"
+#include "base/result.hpp"
+
+namespace plx::qmc {
+
+struct dca_options {
+  double u = 6, t_prime = 0, density = 0.95;
+  std::string cluster = "2x2";
+  std::vector<int> vectors;  // a1x a1y a2x a2y, instead of a name
+  bool lattice = true;       // false: the periodic cluster by itself
+
+  std::vector<double> temperatures = {1, 0.75, 0.5, 0.25, 0.125, 0.1, 0.09, 0.08, 0.07};
+  int first_iterations = 8, iterations = 6;
+  double mixing = 0.75;
+  int frequencies = 256;
+
+  std::string method = "submatrix";
+  int walkers = 8, bins = 8;
+  std::int64_t measurements = 100000;
+  double sweeps = 1, expansion_k = 1;
+  int warm_up = 5000, batch = 64;
+  std::int64_t seed = 1;
+
+  int pair_frequencies = 16;
+
+  void describe(config_table& t);
+  /// What single keys cannot check. Error: one line.
+  result<void> check() const;
+};
+
+}  // namespace plx::qmc

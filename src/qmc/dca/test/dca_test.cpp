@@ -1,0 +1,141 @@
+#include "qmc/dca/dca.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "qmc/exact/exact_diagonalization.hpp"
+#include "rt/runtime.hpp"
+
+namespace plx::qmc {
+namespace {
+
+struct silent : dca_observer {
+  std::vector<dca_iteration> iterations;
+  int stop_after = 1000;
+  void iterated(const dca_iteration& now) override { iterations.push_back(now); }
+  void cooled(const dca_temperature&) override {}
+  bool stop_requested() override { return static_cast<int>(iterations.size()) >= stop_after; }
+};
+
+dca_outcome run(const dca_options& o, unsigned workers = 2, silent observer = {}) {
+  EXPECT_TRUE(o.check().has_value());
+  runtime rt({.workers = workers, .bind = false});
+  return rt.run([&] { return run_dca(o, observer).value(); });
+}
+
+// The periodic cluster needs no self-consistency: every iteration has its exact solution.
+TEST(Dca, PeriodicClusterHasTheExactSolution) {
+  dca_options o;
+  o.u = 4;
+  o.density = 1;
+  o.lattice = false;
+  o.temperatures = {0.5};
+  o.first_iterations = 1;
+  o.measurements = 4000;
+  o.sweeps = 2;
+  o.pair_frequencies = 4;
+  const auto r = run(o);
+  ASSERT_EQ(r.temperatures.size(), 1u);
+  const auto& t = r.temperatures[0];
+  const auto c = cluster::named("2x2").value();
+  const exact_diagonalization e({c.hopping({}), o.u, 0, 2});
+  EXPECT_NEAR(t.mu, 0, 1e-6);
+  EXPECT_LT(std::abs(t.energy.value - e.energy()), 4 * t.energy.error);
+  EXPECT_LT(t.energy.error, 0.03);
+  EXPECT_LT(std::abs(t.double_occupancy.value - e.double_occupancy()), 4 * t.double_occupancy.error);
+  const int x = c.find_momentum(M_PI, 0);
+  std::vector<std::complex<double>> wave(4);
+  for (int s = 0; s < 4; ++s) wave[s] = std::conj(c.phase(x, s)) / 2.0;
+  const auto g = e.green(fermion_operator::annihilate(wave, spin::up), fermion_operator::create(wave, spin::up), 0);
+  const double exact = (std::complex<double>(0, matsubara_frequency(0, 2)) - 1.0 / g).imag();  // eps = mu = 0
+  EXPECT_LT(std::abs(t.self_energy(x, 0).imag() - exact), 4 * t.self_energy_error[x]);
+  EXPECT_GT(t.d_wave->value, 0);
+  EXPECT_LT(t.d_wave->error, 0.1);
+}
+
+// Weak coupling on the lattice: the density is kept, and the self-energy is that of second order in U up to higher
+// orders.
+TEST(Dca, LoopKeepsTheDensityAndConverges) {
+  dca_options o;
+  o.u = 2;
+  o.density = 0.9;
+  o.temperatures = {1, 0.5};
+  o.first_iterations = 3;
+  o.iterations = 2;
+  o.measurements = 2000;
+  o.pair_frequencies = 2;
+  o.frequencies = 64;
+  silent observer;
+  runtime rt({.workers = 2, .bind = false});
+  const auto r = rt.run([&] { return run_dca(o, observer).value(); });
+  ASSERT_EQ(observer.iterations.size(), 5u);
+  EXPECT_LT(observer.iterations[2].change, 0.25 * observer.iterations[0].change);
+  for (const auto& t : r.temperatures) {
+    EXPECT_LT(std::abs(t.density.value - 0.9), 5 * t.density.error + 0.002);
+    EXPECT_TRUE(t.d_wave.has_value());
+    EXPECT_FALSE(r.transition.has_value());
+  }
+  EXPECT_GT(r.temperatures[1].d_wave->value, r.temperatures[0].d_wave->value);
+}
+
+TEST(Dca, SameBitsForAnyNumberOfWorkers) {
+  dca_options o;
+  o.u = 4;
+  o.temperatures = {0.5};
+  o.first_iterations = 2;
+  o.measurements = 200;
+  o.walkers = 4;
+  o.bins = 2;
+  o.frequencies = 32;
+  o.pair_frequencies = 2;
+  const auto one = run(o, 1), three = run(o, 3);
+  EXPECT_EQ(one.temperatures[0].self_energy, three.temperatures[0].self_energy);
+  EXPECT_EQ(one.temperatures[0].d_wave->value, three.temperatures[0].d_wave->value);
+  silent observer;
+  observer.stop_after = 1;
+  EXPECT_TRUE(run(o, 2, observer).stopped);
+}
+
+TEST(Transition, InterpolatesInTheLogarithmOfT) {
+  const double t[] = {0.2, 0.1, 0.08, 0.07};
+  const estimate lambda[] = {{0.5, 0.01}, {0.8, 0.02}, {0.9, 0.01}, {1.1, 0.03}};
+  const auto tc = transition_temperature(t, lambda);
+  ASSERT_TRUE(tc.has_value());
+  EXPECT_NEAR(tc->value, std::sqrt(0.08 * 0.07), 1e-12);
+  // d ln Tc = ln(0.07 / 0.08) / 0.04 (0.1 dlambda_3 + 0.1 dlambda_4)
+  EXPECT_NEAR(tc->error, tc->value * std::log(0.08 / 0.07) / 0.04 * 0.1 * std::hypot(0.01, 0.03), 1e-9);
+  EXPECT_FALSE(transition_temperature(std::span(t, 3), std::span(lambda, 3)).has_value());
+}
+
+TEST(Transition, SelfEnergyAtAnotherTemperature) {
+  matsubara_function s(1, 64);
+  for (int n = 0; n < 64; ++n) s(0, n) = {0.3, -2 / matsubara_frequency(n, 2)};
+  const auto colder = at_temperature(s, 2, 2.5), hotter = at_temperature(s, 2, 0.5);
+  for (int n = 10; n < 64; ++n) EXPECT_NEAR(colder(0, n).imag(), -2 / matsubara_frequency(n, 2.5), 2e-4);
+  for (int n = 5; n < 64; ++n) EXPECT_NEAR(hotter(0, n).imag(), -2 / matsubara_frequency(n, 0.5), 1e-3);
+  EXPECT_EQ(colder(0, 0), s(0, 0));
+}
+
+TEST(DcaOptions, WrongInputGetsOneLine) {
+  dca_options o;
+  const auto message = [&](auto change) {
+    dca_options wrong = o;
+    change(wrong);
+    const auto r = wrong.check();
+    return r ? std::string() : r.error().message;
+  };
+  EXPECT_NE(message([](auto& w) { w.vectors = {1, 2, 3}; }).find("expected four integers"), std::string::npos);
+  EXPECT_NE(message([](auto& w) { w.vectors = {1, 2, 2, 4}; }).find("found 0"), std::string::npos);
+  EXPECT_NE(message([](auto& w) { w.cluster = "3y3"; }).find("WIDTHxHEIGHT"), std::string::npos);
+  EXPECT_NE(message([](auto& w) { w.temperatures.clear(); }).find("found none"), std::string::npos);
+  EXPECT_NE(message([](auto& w) { w.measurements = 3; }).find("at least one per bin"), std::string::npos);
+  EXPECT_NE(message([](auto& w) { w.pair_frequencies = 300; }).find("at most"), std::string::npos);
+  config_table t;
+  o.describe(t);
+  EXPECT_FALSE(t.set("model.density=2.5").has_value());
+  EXPECT_FALSE(t.set("solver.methode=rank_one").has_value());
+}
+
+}  // namespace
+}  // namespace plx::qmc
