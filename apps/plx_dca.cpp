@@ -1,0 +1,172 @@
+// plx-dca: the Hubbard model in the dynamical cluster approximation, from high temperature to the superconducting
+// transition.
+//
+// Exit codes: 0 finished; 1 the run failed; 2 invalid input, or output that cannot be written; 130 stopped by a signal,
+// after an iteration.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "base/build_info.hpp"
+#include "probe/settings.hpp"
+#include "qmc/dca/dca.hpp"
+#include "qmc/dca/output.hpp"
+#include "rt/runtime.hpp"
+
+namespace {
+
+using namespace plx;
+
+enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
+
+volatile std::sig_atomic_t stop_signal = 0;
+
+// A second signal ends the program immediately.
+extern "C" void on_stop(int signal) {
+  stop_signal = signal;
+  std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
+}
+
+struct command_line {
+  std::string input, out, list_options;
+  std::vector<std::string> sets;
+  unsigned threads = 0;
+  bool validate = false, print_config = false, quiet = false;
+};
+
+int complain(const std::string& message, int code = wrong_input) {
+  std::fprintf(stderr, "plx-dca: %s\n", message.c_str());
+  return code;
+}
+
+int answer(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return finished;
+  return complain("cannot write to stdout");
+}
+
+void declare(CLI::App& app, command_line& c) {
+  app.set_version_flag("--version", fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
+  app.add_option("input", c.input, "TOML file that describes the run (inputs/dca/*.toml)");
+  app.add_option("--set", c.sets, "set an option after reading the input, e.g. --set model.u=4; any number")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--out", c.out, "folder for everything the run writes (default: run-dca)")->type_name("FOLDER");
+  app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
+      ->check(CLI::Range(1u, 1024u))
+      ->option_text("N (1 to 1024)");
+  app.add_flag("--validate", c.validate, "check the input and exit");
+  app.add_flag("--print-config", c.print_config, "print every option's value and where it came from, and exit");
+  app.add_option("--list-options", c.list_options, "print all options with type, default, range and meaning, and exit")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"markdown"}))
+      ->type_name("[markdown]");
+  app.add_flag("--quiet", c.quiet, "no progress");
+}
+
+// Prints a line per iteration and temperature, and writes the tables.
+class observer final : public qmc::dca_observer {
+ public:
+  observer(qmc::dca_output& out, const qmc::cluster& c, bool quiet) : out_(out), cluster_(c), quiet_(quiet) {}
+  void iterated(const qmc::dca_iteration& i) override {
+    keep(out_.add(i));
+    if (quiet_) return;
+    std::fprintf(stderr,
+                 "T %-7.5g iteration %d: mu %8.4f  n %.4f(%.4f)  D %.4f(%.4f)  sign %.3f  <k> %.1f  tau %.1f  change "
+                 "%.3f  %.1f s\n",
+                 i.t, i.iteration + 1, i.mu, i.density.value, i.density.error, i.double_occupancy.value,
+                 i.double_occupancy.error, i.sign.value, i.order, i.autocorrelation_time, i.change, i.seconds);
+  }
+  void cooled(const qmc::dca_temperature& t) override {
+    keep(out_.add(t, cluster_));
+    if (!quiet_ && t.d_wave)
+      std::fprintf(stderr, "T %-7.5g lambda_d %.4f +- %.4f (overlap %.3f), energy %.5f +- %.5f\n", t.t, t.d_wave->value,
+                   t.d_wave->error, t.d_wave_overlap, t.energy.value, t.energy.error);
+  }
+  bool stop_requested() override { return stop_signal != 0 || failure_.has_value(); }
+  const std::optional<error>& failure() const { return failure_; }
+
+ private:
+  void keep(const result<void>& r) {
+    if (!r && !failure_) failure_ = r.error();
+  }
+  qmc::dca_output& out_;
+  const qmc::cluster& cluster_;
+  bool quiet_;
+  std::optional<error> failure_;
+};
+
+int run(const command_line& c, runtime_options options, const qmc::dca_options& o, const std::string& config) {
+  const std::string folder = c.out.empty() ? "run-dca" : c.out;
+  auto out = qmc::dca_output::create(folder, config);
+  if (!out) return complain(out.error().message);
+  if (c.threads != 0) options.workers = c.threads;
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  if (measure->output == probe::settings().output) measure->output = folder;
+  options.measure = std::move(measure);
+  std::signal(SIGINT, on_stop);
+  std::signal(SIGTERM, on_stop);
+  const auto lattice = o.vectors.empty()
+                           ? qmc::cluster::named(o.cluster)
+                           : qmc::cluster::spanned_by({o.vectors[0], o.vectors[1]}, {o.vectors[2], o.vectors[3]});
+  observer watch(*out, *lattice, c.quiet);
+  runtime rt(options);
+  const auto done = rt.run([&] { return qmc::run_dca(o, watch); });
+  if (!done) return complain(done.error().message, failed);
+  if (watch.failure()) return complain(watch.failure()->message);
+  if (auto r = out->finish(*done); !r) return complain(r.error().message);
+  if (done->transition)
+    std::printf("T_c = %.5f +- %.5f\n", done->transition->value, done->transition->error);
+  else if (o.pair_frequencies > 0 && !done->stopped)
+    std::printf("no transition: the largest d-wave eigenvalue stays below 1\n");
+  if (done->stopped) std::printf("stopped: %s/ has what was finished\n", folder.c_str());
+  return done->stopped ? interrupted : finished;
+}
+
+int start(const command_line& c, const runtime_options& options, qmc::dca_options& o, config_table& table) {
+  if (c.input.empty())
+    return complain("expected an input file, e.g. inputs/dca/tc.toml; plx-dca --help lists the options");
+  if (auto r = table.load_file(c.input); !r) return complain(r.error().message);
+  for (const auto& s : c.sets)
+    if (auto r = table.set(s); !r) return complain(r.error().message);
+  if (c.print_config) return answer(table.text_effective());
+  if (auto r = o.check(); !r) return complain(r.error().message);
+  if (c.validate) return answer("the input is fine\n");
+  return run(c, options, o, table.toml());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("The Hubbard model in the dynamical cluster approximation.", "plx-dca");
+  app.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
+  command_line c;
+  declare(app, c);
+  qmc::dca_options o;
+  config_table table;
+  o.describe(table);
+  try {
+    auto options = read_options(argc, argv);  // removes --plx:...
+    if (!options) return complain(options.error().message);
+    app.parse(argc, argv);
+    if (app.count("--list-options") > 0)
+      return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
+    return start(c, *options, o, table);
+  } catch (const CLI::Success& s) {
+    return app.exit(s);
+  } catch (const CLI::ParseError& e) {
+    return complain(std::string(e.what()) + "; plx-dca --help lists the options");
+  } catch (const std::invalid_argument& e) {
+    return complain(e.what());
+  } catch (const std::exception& e) {
+    return complain(e.what(), failed);
+  }
+}

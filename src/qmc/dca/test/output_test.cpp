@@ -1,0 +1,55 @@
+#include "qmc/dca/output.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace plx::qmc {
+namespace {
+
+std::string content(const std::string& path) {
+  std::ostringstream s;
+  s << std::ifstream(path).rdbuf();
+  return s.str();
+}
+
+TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
+  const auto folder = std::filesystem::temp_directory_path() / "plx_dca_output_test";
+  std::filesystem::remove_all(folder);
+  const auto c = cluster::named("2x2").value();
+  auto out = dca_output::create(folder.string(), "# all options\n").value();
+  dca_iteration i;
+  i.t = 0.5;
+  EXPECT_TRUE(out.add(i));
+  i.iteration = 1;
+  EXPECT_TRUE(out.add(i));
+  dca_temperature t;
+  t.t = 0.5;
+  t.green = t.self_energy = matsubara_function(4, 3);
+  t.d_wave = estimate{0.25, 0.01};
+  EXPECT_TRUE(out.add(t, c));
+  dca_outcome outcome;
+  outcome.transition = estimate{0.076, 0.002};
+  EXPECT_TRUE(out.finish(outcome));
+
+  const auto iterations = content(folder / "iterations.csv");
+  EXPECT_EQ(std::count(iterations.begin(), iterations.end(), '\n'), 3);
+  // Every row has as many cells as the header.
+  for (const char* file : {"iterations.csv", "temperatures.csv", "green.csv"}) {
+    std::istringstream lines(content(folder / file));
+    std::string header, line;
+    std::getline(lines, header);
+    while (std::getline(lines, line))
+      EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(header.begin(), header.end(), ',')) << file;
+  }
+  EXPECT_EQ(content(folder / "result.json"), "{\"t_c\": {\"value\": 0.076, \"error\": 0.002}, \"complete\": true}\n");
+  const auto again = dca_output::create(folder.string(), "");
+  ASSERT_FALSE(again);
+  EXPECT_NE(again.error().message.find("another run"), std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+}  // namespace plx::qmc
