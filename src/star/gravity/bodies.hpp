@@ -299,36 +299,39 @@ PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int
   }
 }
 
-/// The value beyond a face of a block whose mean with that of the block's cell is the potential at the face: at a
-/// coarser neighbour that of the coarse cell, beside finer ones and at the boundaries of the domain that of the block's
-/// cell.
-PLX_INLINE double potential_beyond(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k,
+/// The value in one of the two layers of cells around a block (stage_input::potential); `own` is that of the block's
+/// cell along the face. Across a face without cells of the same level, the potential at the face is that of a coarser
+/// neighbour, and beside finer neighbours and at the boundaries of the domain that of the block's cell.
+PLX_INLINE double potential_beyond(const layout& l, const pass_view& v, std::int32_t node, const int (&x)[3],
                                    double own) {
   const int n = v.n, half = n / 2;
-  const node_cell there = cell_around(v, node, i, j, k);
-  if (there.node >= 0) return v.is_block(there.node) ? v.field(l.potential, there.node)[there.cell] : own;
+  const node_cell there = cell_around(v, node, x[0], x[1], x[2]);
+  if (there.node >= 0 && v.is_block(there.node)) return v.field(l.potential, there.node)[there.cell];
+  for (int a = 0; a < 3; ++a)
+    if (x[a] < -1 || x[a] > n) return __builtin_nan("");
+  if (there.node >= 0) return own;
   const std::int32_t parent = v.parent(node);
   const int child = child_number(v, node);
-  const auto halved = [](int x) { return (x - (x & 1)) / 2; };
-  const node_cell above = cell_around(v, parent, halved(i) + (child & 1) * half, halved(j) + (child >> 1 & 1) * half,
-                                      halved(k) + (child >> 2) * half);
+  const auto halved = [](int i) { return (i - (i & 1)) / 2; };
+  const node_cell above = cell_around(v, parent, halved(x[0]) + (child & 1) * half,
+                                      halved(x[1]) + (child >> 1 & 1) * half, halved(x[2]) + (child >> 2) * half);
   if (above.node < 0 || !v.is_block(above.node)) return own;
   return 2.0 * v.field(l.potential, above.node)[above.cell] - own;
 }
 
 PLX_INLINE void around_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
-  const int n = v.n, edge = n + 2;
+  const int n = v.n, edge = n + 4;
   const double* from = v.field(l.potential, node);
   double* to = v.field(l.around, node);
   for (int c = thread; c < edge * edge * edge; c += threads) {
-    const int x[3] = {c % edge - 1, c / edge % edge - 1, c / (edge * edge) - 1};
+    const int x[3] = {c % edge - 2, c / edge % edge - 2, c / (edge * edge) - 2};
     int at[3], outside = 0;
     for (int a = 0; a < 3; ++a) {
       at[a] = x[a] < 0 ? 0 : x[a] < n ? x[a] : n - 1;
       if (at[a] != x[a]) ++outside;
     }
     const double own = from[(at[2] * n + at[1]) * n + at[0]];
-    to[c] = outside == 1 ? potential_beyond(l, v, node, x[0], x[1], x[2], own) : own;
+    to[c] = outside == 1 ? potential_beyond(l, v, node, x, own) : own;
   }
 }
 

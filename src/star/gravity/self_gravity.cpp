@@ -66,7 +66,7 @@ result<std::unique_ptr<self_gravity>> self_gravity::make(const gravity_options& 
 // The potential and the acceleration of the state f.now.
 void self_gravity::solve(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on,
                          bool at_end) const {
-  const int n3 = block_cells_, n_moments = count_up_to(table_.order), edge = block_edge_ + 2;
+  const int n3 = block_cells_, n_moments = count_up_to(table_.order), edge = block_edge_ + 4;
   const node_set refined = node_set::refined, blocks = node_set::blocks, all = node_set::blocks_and_refined;
   const std::vector<node_field> before = std::exchange(own, {});
   const auto add = [&](const char* name, int doubles, node_set nodes, std::vector<stencil> at) {

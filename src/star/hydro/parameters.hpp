@@ -89,8 +89,10 @@ struct stage_input {
   block_place place;
   double dt = 0.0;      ///< of the whole step
   double weight = 1.0;  ///< of this stage: integrator::weight
-  /// The potential of gravity, or nullptr: [n + 2][n + 2][n + 2] (k, j, i), the cells and one layer around them,
-  /// without edges and corners. Only stage_output::work depends on it.
+  /// The potential of gravity, or nullptr: [n + 4][n + 4][n + 4] (k, j, i), the cells and two layers around them,
+  /// without edges and corners. Across a face without cells of the same level, the first layer has the value whose mean
+  /// with that of the cell is the potential at the face, and the second layer is NaN. Only stage_output::work depends
+  /// on it.
   const double* potential = nullptr;
 };
 
@@ -101,8 +103,8 @@ struct stage_output {
   /// on x faces, (k, i) on y faces, (j, i) on z faces.
   /// Per area and time, positive along the axis. u_new changes by -weight * dt / dx * (F+ - F-).
   double* face_flux[6] = {};
-  /// With a potential, [axis][n][n][n]: the sum over the two faces of a cell along the axis of half the mass flux times
-  /// the difference of the potential. The energy changes by -weight * dt / dx times the sum over the axes.
+  /// With a potential, [axis][n][n][n]: the sum over the two faces of a cell along the axis of its share of the mass
+  /// flux times the difference of the potential. The energy changes by -weight * dt / dx times the sum over the axes.
   double* work = nullptr;
 
   double max_signal_rate = 0.0;      ///< of u_new: largest sum over axes of (|v| + c) / dx; dt = cfl / rate

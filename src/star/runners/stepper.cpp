@@ -53,9 +53,9 @@ cell_box cells_along(int face, int n) {
 // Adds the potential energy of the mass to the flux of energy through a face of the domain, where the potential is that
 // of the cells along it.
 void add_potential_energy(const double* potential, int face, int n, double* flux) {
-  const int edge = n + 2, area = n * n, axis = mesh::face_axis(face), end = mesh::face_is_upper(face) ? n : 1;
+  const int edge = n + 4, area = n * n, axis = mesh::face_axis(face), end = mesh::face_is_upper(face) ? n + 1 : 2;
   for (int c = 0; c < area; ++c) {
-    const int s = c % n + 1, t = c / n + 1;
+    const int s = c % n + 2, t = c / n + 2;
     const int cell = axis == 0   ? (t * edge + s) * edge + end
                      : axis == 1 ? (t * edge + end) * edge + s
                                  : (end * edge + t) * edge + s;

@@ -196,8 +196,8 @@ struct full3d_body {
     const double* phi = l.axis == 0   ? potential_at(a, b, 0, l.s, l.t)
                         : l.axis == 1 ? potential_at(a, b, l.s, 0, l.t)
                                       : potential_at(a, b, l.s, l.t, 0);
-    const int phi_step = l.axis == 0 ? 1 : l.axis == 1 ? a.n + 2 : (a.n + 2) * (a.n + 2);
-    double work_below = 0.0;
+    const int phi_step = l.axis == 0 ? 1 : l.axis == 1 ? a.n + 4 : (a.n + 4) * (a.n + 4);
+    double share = 0.0;  // of the work of gravity, of the face below
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       face_state above, next;
@@ -220,7 +220,12 @@ struct full3d_body {
                                                  : l.axis == 0 ? l.s
                                                                : l.t));
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
-        const double work = phi != nullptr ? work_of(f.mass, phi[(c - 1) * phi_step], phi[c * phi_step]) : 0.0;
+        face_work work{};
+        if (phi != nullptr) {
+          const double* at = phi + c * phi_step;
+          work = work_of(f.mass, cell.density * cell.n - cell_below.density * cell_below.n,
+                         {at[-2 * phi_step], at[-phi_step], at[0], at[phi_step]});
+        }
         if (c == 0) {
           keep_flux(a, b, l.axis, l.s, l.t, false, flux);
         } else {
@@ -235,10 +240,10 @@ struct full3d_body {
                       l.axis == 1   ? c - 1
                       : l.axis == 0 ? l.s
                                     : l.t,
-                      l.axis == 2 ? c - 1 : l.t, work_below + work);
+                      l.axis == 2 ? c - 1 : l.t, share + work.below);
         }
         if (c == box_edge) keep_flux(a, b, l.axis, l.s, l.t, true, flux);
-        work_below = work;
+        share = work.above;
         PLX_UNROLL
         for (int v = 0; v < gas_variables; ++v) flux_below[v] = flux[v];
       }

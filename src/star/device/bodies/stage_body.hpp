@@ -125,8 +125,8 @@ struct stage_body {
     const double* phi = axis == 0   ? potential_at(a, b, 0, s, t)
                         : axis == 1 ? potential_at(a, b, s, 0, t)
                                     : potential_at(a, b, s, t, 0);
-    const int phi_step = axis == 0 ? 1 : axis == 1 ? a.n + 2 : (a.n + 2) * (a.n + 2);
-    double work_below = 0.0;
+    const int phi_step = axis == 0 ? 1 : axis == 1 ? a.n + 4 : (a.n + 4) * (a.n + 4);
+    double share = 0.0;  // of the work of gravity, of the face below
     PLX_NO_UNROLL
     for (int c = -1; c <= box_edge; ++c) {
       const face_state cell{window[0].average(), window[1].average(), window[2].average(), window[3].average(),
@@ -155,7 +155,12 @@ struct stage_body {
                                                  : axis == 0 ? s
                                                              : t));
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
-        const double work = phi != nullptr ? work_of(f.mass, phi[(c - 1) * phi_step], phi[c * phi_step]) : 0.0;
+        face_work work{};
+        if (phi != nullptr) {
+          const double* at = phi + c * phi_step;
+          work = work_of(f.mass, cell.density * cell.n - cell_below.density * cell_below.n,
+                         {at[-2 * phi_step], at[-phi_step], at[0], at[phi_step]});
+        }
         if (c == 0) {
           keep_flux(a, b, axis, s, t, false, flux);
         } else {
@@ -167,9 +172,9 @@ struct stage_body {
                       axis == 1   ? c - 1
                       : axis == 0 ? s
                                   : t,
-                      axis == 2 ? c - 1 : t, work_below + work);
+                      axis == 2 ? c - 1 : t, share + work.below);
         }
-        work_below = work;
+        share = work.above;
         if (c == box_edge) keep_flux(a, b, axis, s, t, true, flux);
         PLX_UNROLL
         for (int v = 0; v < gas_variables; ++v) below[v] = flux[v];

@@ -51,12 +51,12 @@ PLX_INLINE mesh_velocity velocity_of_face(const device::stage_arguments& a, cons
                           axis == 1 ? place.face(1, b.y0 + j) : place.centre(1, b.y0 + j));
 }
 
-/// The potential at cell (i, j, k) of the box, one layer around it included, or nullptr: none.
+/// The potential at cell (i, j, k) of the box, two layers around it included, or nullptr: none.
 PLX_INLINE const double* potential_at(const device::stage_arguments& a, const stage_box& b, int i, int j, int k) {
   if (a.potential == nullptr) return nullptr;
-  const std::int64_t edge = a.n + 2;
+  const std::int64_t edge = a.n + 4;
   return a.potential + a.potential_rows[b.block.slot] * (edge * edge * edge) +
-         ((b.z0 + k + 1) * edge + b.y0 + j + 1) * edge + b.x0 + i + 1;
+         ((b.z0 + k + 2) * edge + b.y0 + j + 2) * edge + b.x0 + i + 2;
 }
 
 /// Stores the work of gravity along an axis in cell (i, j, k) of the box.

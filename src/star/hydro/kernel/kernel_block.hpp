@@ -123,15 +123,15 @@ PLX_INLINE bool convert_row(const box_task& t, int from, int to, int j, int k) {
   return floored;
 }
 
-/// Copies the potential of the box and the layer around it.
+/// Copies the potential of the box and the two layers around it.
 PLX_INLINE void copy_potential(const box_task& t) {
   if (!t.in.potential) return;
-  const std::ptrdiff_t edge = t.in.n + 2;
+  const std::ptrdiff_t edge = t.in.n + 4;
   double* to = t.s.primitive + t.n_var * t.primitive_variable();
-  for (int k = -1; k <= t.b.z; ++k)
-    for (int j = -1; j <= t.b.y; ++j) {
-      const double* from = t.in.potential + ((t.z0 + k + 1) * edge + t.y0 + j + 1) * edge + t.x0 + 1;
-      for (int i = -1; i <= t.b.x; ++i) to[t.in_primitive(i, j, k)] = from[i];
+  for (int k = -2; k < t.b.z + 2; ++k)
+    for (int j = -2; j < t.b.y + 2; ++j) {
+      const double* from = t.in.potential + ((t.z0 + k + 2) * edge + t.y0 + j + 2) * edge + t.x0 + 2;
+      for (int i = -2; i < t.b.x + 2; ++i) to[t.in_primitive(i, j, k)] = from[i];
     }
 }
 

@@ -247,14 +247,22 @@ PLX_INLINE void difference_plane(const plane_task& t, int axis, int k, const dou
 PLX_INLINE void sum_plane_work(const plane_task& t, int axis, int k, const double* below, const double* above) {
   const box_task& b = t.box;
   if (!b.in.potential) return;
-  const std::ptrdiff_t edge = b.in.n + 2, step = axis == 0 ? 1 : axis == 1 ? edge : edge * edge;
+  const std::ptrdiff_t edge = b.in.n + 4, step = axis == 0 ? 1 : axis == 1 ? edge : edge * edge;
+  const std::ptrdiff_t cell_step = axis == 0 ? 1 : axis == 1 ? pitch : pitch * pitch;
+  const double* plane = t.s.primitive + ((k + g) * pitch + g - 1) * pitch + g - 1;
   for (int j = 0; j < cube; ++j)
     for (int i = 0; i < cube; i += lanes) {
-      const double* phi = b.in.potential + ((b.z0 + k + 1) * edge + b.y0 + j + 1) * edge + b.x0 + i + 1;
+      const double* at = b.in.potential + ((b.z0 + k + 2) * edge + b.y0 + j + 2) * edge + b.x0 + i + 2;
       const int s = slot_of(i, j);
+      vd phi[5], momentum[3];
+      for (int c = 0; c < 5; ++c) phi[c] = load(at + (c - 2) * step);
+      for (int c = 0; c < 3; ++c) {
+        const double* w = plane + s + (c - 1) * cell_step;
+        momentum[c] = load(w) * load(w + (i_velocity + axis) * primitive_cells);
+      }
       store(t.s.difference[axis] + t.n_var() * box_cells + (k * cube + j) * cube + i,
-            work_of(load(below + s), load(phi - step), load(phi)) +
-                work_of(load(above + s), load(phi), load(phi + step)));
+            work_of(load(below + s), momentum[1] - momentum[0], {phi[0], phi[1], phi[2], phi[3]}).above +
+                work_of(load(above + s), momentum[2] - momentum[1], {phi[1], phi[2], phi[3], phi[4]}).below);
     }
 }
 

@@ -44,9 +44,25 @@ PLX_INLINE face_flux in_inertial_frame(face_flux f, int axis, const mesh_velocit
   return f;
 }
 
-/// The work of gravity on the gas that flows through a face, for either of the two cells. Per time and area.
-PLX_INLINE vd work_of(vd mass_flux, vd potential_below, vd potential_above) {
-  return (all(0.5) * mass_flux) * (potential_above - potential_below);
+/// The work of gravity on the gas that flows through a face, for each of the two cells. Per time and area.
+struct face_work {
+  vd below, above;
+};
+
+/// Divides the work of gravity at a face between the two cells so that the sum of a cell's shares is the product of its
+/// mean momentum and its acceleration to fourth order (docs/methods.md); neither share has the sign opposite to the
+/// sum. momentum_change: from the cell below to that above. phi: of four cells across the face; with NaN in phi[0] or
+/// phi[3] the shares are equal.
+PLX_INLINE face_work work_of(vd mass_flux, vd momentum_change, const vd (&phi)[4]) {
+  const vd zero = all(0.0), difference = phi[2] - phi[1], half = (all(0.5) * mass_flux) * difference;
+  const vd lower = difference - (phi[1] - phi[0]), upper = (phi[3] - phi[2]) - difference;
+  const vm valid = less(zero, lower * upper);
+  const vd curvature = select(less(vabs(lower), vabs(upper)), lower, upper);
+  const vd moved =
+      momentum_change * difference * all(1.0 / 12) + select(valid, mass_flux * curvature, zero) * all(1.0 / 6);
+  const vd most = vabs(half);
+  const vd exchange = select(less((phi[0] + phi[3]) * zero, all(1.0)), clamp(moved, zero - most, most), zero);
+  return {half - exchange, half + exchange};
 }
 
 /// `c`: the cold values of each side, eos.at(density), here and below.

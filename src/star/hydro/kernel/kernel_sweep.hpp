@@ -119,16 +119,22 @@ PLX_INLINE void difference_fluxes(const line_view& line, int n_var, const sweep_
 
 /// The work of gravity in each cell, as one more variable.
 PLX_INLINE void sum_work(const line_view& line, int n_var, const sweep_output& out) {
-  auto at_face = [&](int f) __attribute__((always_inline)) {
-    const double* phi = out.potential + f * line.cell;
-    return work_of(load(line.flux + f * lanes), load(phi - line.cell), load(phi));
+  auto momentum = [&](int c) __attribute__((always_inline)) {
+    const double* w = line.w + c * line.cell;
+    return load(w) * load(w + line.normal * line.variable);
   };
   double* to = out.difference + n_var * out.variable;
-  vd below = at_face(0);
-  for (int c = 0; c < line.n; ++c) {
-    vd above = at_face(c + 1);
-    store(to + c * out.cell, below + above);
-    below = above;
+  const double* at = out.potential;
+  vd phi[4] = {load(at - 2 * line.cell), load(at - line.cell), load(at), load(at + line.cell)},
+     momentum_below = momentum(-1);
+  vd share = all(0.0);
+  for (int f = 0; f <= line.n; ++f) {
+    const vd momentum_above = momentum(f);
+    const face_work work = work_of(load(line.flux + f * lanes), momentum_above - momentum_below, phi);
+    if (f > 0) store(to + (f - 1) * out.cell, share + work.below);
+    share = work.above, momentum_below = momentum_above;
+    phi[0] = phi[1], phi[1] = phi[2], phi[2] = phi[3];
+    if (f < line.n) phi[3] = load(at + (f + 2) * line.cell);
   }
 }
 
