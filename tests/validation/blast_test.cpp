@@ -28,7 +28,7 @@ TEST(Blast, Convergence) {
   }
 }
 
-// The blast in a corner with reflecting boundaries is an octant of the whole: as fine as 128^3 at the shock.
+// The blast in a corner with reflecting boundaries is an octant of the whole: as fine as 128^3 at the shock. Slow.
 TEST(Blast, AdaptiveOctant) {
   table t("Sedov, an octant with reflecting sides, root grid 16^3, two levels: as 128^3");
   solved s("sedov", {"mesh.lower=[0,0,0]", "mesh.upper=[0.5,0.5,0.5]", "mesh.root_blocks=[2,2,2]", "mesh.max_level=2",

@@ -121,15 +121,14 @@ TEST(LinearWave, Full3dObliqueOthers) {
                solved("linear_wave", with_full3d(oblique(waves[0], 48, 1))).run().l1_all(), coarser, 1.9);
 }
 
-// In a flow at Mach 5 along the diagonal of the plane, at the Courant numbers that the options accept. The flow carries
+// In a flow at Mach 5 along the diagonal of the plane, at large Courant numbers. The flow carries
 // the wave through the cells: its error is that of advection, and an unstable one would be orders of magnitude larger.
 TEST(LinearWave, InObliqueFlowAtMach5) {
   table t("linear waves along (1,1,0) in a flow at Mach 5, one period, PPM + HLLC");
-  const std::pair<const char*, const char*> steps[] = {
-      {"rk3", "0.3"}, {"rk3", "0.6"}, {"rk3", "0.9"}, {"rk2", "0.3"}, {"rk2", "0.6"}};
+  const std::pair<const char*, const char*> steps[] = {{"rk3", "0.6"}, {"rk3", "0.9"}, {"rk2", "0.6"}};
   for (const char* name : {"sound", "entropy", "shear1"})
     for (const auto& [integrator, courant] : steps) {
-      const bool two_stages = integrator == steps[3].first;
+      const bool two_stages = integrator == steps[2].first;
       double coarser = 0.0;
       for (const int n : {32, 64}) {
         auto sets = oblique_in_plane({name, 5.0}, n, 1);

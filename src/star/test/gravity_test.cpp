@@ -172,7 +172,8 @@ TEST(Gravity, TheBitsAreTheSameOnWorkersLocalitiesAndADevice) {
   for (const unsigned n : {2u, 4u}) expect_same(run_with(n, 2, {}), one);
   const char* device = std::getenv("PLX_STAR_TEST_DEVICE");
   const std::string on = std::string("run.device=") + (device != nullptr ? device : "emulated");
-  for (const unsigned n : {1u, 2u}) expect_same(run_with(n, 2, {on}), one);
+  for (const unsigned n : {1u, 2u})
+    if (n == 2 || device != nullptr) expect_same(run_with(n, 2, {on}), one);
 }
 
 // full3d in a rotating frame, with the work of gravity and outflow.
@@ -218,10 +219,17 @@ TEST(Gravity, ARestartBesideARegridGivesTheSameBits) {
 }
 
 std::unique_ptr<input> polytrope(std::vector<std::string> more) {
-  std::vector<std::string> sets{
-      "mesh.root_blocks=[4,4,4]", "mesh.lower=[-2,-2,-2]",          "mesh.upper=[2,2,2]", "gravity.self=true",
-      "gravity.order=4",          "hydro.gamma=1.6666666666666667", "run.t_end=1",        "polytrope.atmosphere=1e-6",
-      "polytrope.radius=1",       "refinement.gradient_of=[]"};
+  std::vector<std::string> sets{"mesh.root_blocks=[4,4,4]",
+                                "mesh.lower=[-2,-2,-2]",
+                                "mesh.upper=[2,2,2]",
+                                "gravity.self=true",
+                                "gravity.order=3",
+                                "gravity.theta=0.5",
+                                "hydro.gamma=1.6666666666666667",
+                                "run.t_end=1",
+                                "polytrope.atmosphere=1e-6",
+                                "polytrope.radius=1",
+                                "refinement.gradient_of=[]"};
   sets.insert(sets.end(), more.begin(), more.end());
   auto in = input::from_text("[problem]\nname = \"polytrope\"\n", "t", sets);
   if (!in) ADD_FAILURE() << in.error().message;
@@ -255,7 +263,7 @@ TEST(Gravity, AStarAtRestStaysAsItIs) {
 // constant to rounding, and the star arrives where it should.
 TEST(Gravity, AMovingStarKeepsMomentum) {
   const auto in = polytrope({"mesh.max_level=1", "refinement.regions=[-1,1,-1,1,-2,0,1]", "polytrope.radius=0.8",
-                             "polytrope.velocity=[0.4,0.3,0.5]", "run.t_end=0.4", "gravity.order=3"});
+                             "polytrope.velocity=[0.8,0.6,1]", "run.t_end=0.2"});
   const setup s = in->prepare().value();
   runtime rt({.workers = 2});
   simulation sim(*in, s, rt);
@@ -273,9 +281,9 @@ TEST(Gravity, AMovingStarKeepsMomentum) {
       for (int a = 0; a < 3; ++a)
         centre[a] += g.now.block(b)[c] * std::pow(g.mesh.cell_width(b), 3) * g.mesh.centre(b, a, i[a]) / after[0];
     }
-  EXPECT_NEAR(centre[0], 0.4 * sim.time(), 2e-3);
-  EXPECT_NEAR(centre[1], 0.3 * sim.time(), 2e-3);
-  EXPECT_NEAR(centre[2], 0.5 * sim.time(), 2e-3);
+  EXPECT_NEAR(centre[0], 0.8 * sim.time(), 2e-3);
+  EXPECT_NEAR(centre[1], 0.6 * sim.time(), 2e-3);
+  EXPECT_NEAR(centre[2], 1.0 * sim.time(), 2e-3);
 }
 
 // In each step the sum of the energy of the gas, the potential energy and what has left changes by rounding only; a
