@@ -38,24 +38,6 @@ matsubara_function self_energy_of(const matsubara_function& g0, const matsubara_
   return sigma;
 }
 
-// The mean over the zone of eps_k n_k, both spins, with the self-energy's limit at high frequencies.
-double kinetic_energy(const coarse_graining& grain, const matsubara_function& sigma, double mu, double limit,
-                      double beta) {
-  double energy = 0;
-  const int count = sigma.n_frequencies();
-  std::vector<std::complex<double>> g(count);
-  for (int k = 0; k < grain.n_momenta(); ++k) {
-    const auto& patch = grain.patch(k);
-    for (std::size_t j = 0; j < patch.energies.size(); ++j) {
-      for (int m = 0; m < count; ++m)
-        g[m] = 1.0 / (std::complex<double>(mu - patch.energies[j], matsubara_frequency(m, beta)) - sigma(k, m));
-      energy += patch.weights[j] * patch.energies[j] *
-                occupation(g.data(), count, patch.energies[j] - mu + limit, beta) / grain.n_momenta();
-    }
-  }
-  return energy;
-}
-
 class loop {
  public:
   loop(const dca_options& o, dca_observer& observer)
@@ -160,7 +142,7 @@ class loop {
       const auto s = self_energy_of(p.g0, green, p.u, averages.density, p.beta);
       std::vector<double> v;
       for (int k = 0; k < n_k; ++k) v.push_back(s(k, 0).imag());
-      v.push_back(kinetic_energy(grain_, s, p.mu, 0.5 * p.u * (averages.density - 1), p.beta) +
+      v.push_back(grain_.kinetic_energy(s, p.mu, 0.5 * p.u * (averages.density - 1), p.beta) +
                   (p.u > 0 ? p.u * (averages.double_occupancy - averages.density / 2 + 0.25) : 0));
       if (n_pairs == 0) return v;
       const auto solved = solve_pairing(*cluster_, index, pairs_of(p, n_pairs, row), green,

@@ -158,6 +158,27 @@ double coarse_graining::density(const matsubara_function& sigma, double mu, doub
   return n;
 }
 
+// The mean of eps / (z - eps) is z Gbar - 1, whose tail m1 / iw + (m2 + m1 (limit - mu)) / (iw)^2 is summed in closed form.
+double coarse_graining::kinetic_energy(const matsubara_function& sigma, double mu, double limit, double beta) const {
+  const auto g = green(sigma, mu, beta);
+  double energy = 0;
+  for (int k = 0; k < n_momenta(); ++k) {
+    const auto& p = patches_[k];
+    const double m1 = p.mean();
+    double m2 = 0;
+    for (std::size_t j = 0; j < p.energies.size(); ++j) m2 += p.weights[j] * p.energies[j] * p.energies[j];
+    const double second = m2 + m1 * (limit - mu);
+    double sum = 0;
+    for (int n = 0; n < g.n_frequencies(); ++n) {
+      const double w = matsubara_frequency(n, beta);
+      const auto z = std::complex<double>(mu, w) - sigma(k, n);
+      sum += (z * g(k, n)).real() - 1 + second / (w * w);
+    }
+    energy += 2 * (0.5 * m1 - 0.25 * beta * second + 2 * sum / beta) / n_momenta();
+  }
+  return energy;
+}
+
 result<double> coarse_graining::find_mu(const matsubara_function& sigma, double target, double beta) const {
   double low = 0, high = 0;
   for (const auto& p : patches_) {
@@ -171,14 +192,28 @@ result<double> coarse_graining::find_mu(const matsubara_function& sigma, double 
     return error{fmt::format(
         "density {}: expected one between {:.6g} and {:.6g}, which chemical potentials within 100 of the band give",
         target, n_low, n_high)};
-  // Bisection, since the density is monotonic but has steps at low temperature; then the interval is exhausted.
-  while (true) {
-    const double mu = 0.5 * (low + high);
-    if (mu == low || mu == high) return mu;
-    const double n = density(sigma, mu, beta);
-    if (std::abs(n - target) < 1e-10) return mu;
-    (n < target ? low : high) = mu;
+  // The density is monotonic, and flat far from the band: bisection there, then false position with halved weights (Illinois).
+  double f_low = n_low - target, f_high = n_high - target;
+  int side = 0;
+  for (int step = 0; step < 200; ++step) {
+    const bool bisect = high - low > 1 || step % 16 == 15;
+    const double mu = bisect ? 0.5 * (low + high) : high - f_high * (high - low) / (f_high - f_low);
+    if (!(low < mu && mu < high)) return 0.5 * (low + high);
+    const double f = density(sigma, mu, beta) - target;
+    if (std::abs(f) < 1e-10) return mu;
+    if (f < 0) {
+      low = mu;
+      f_low = f;
+      if (side < 0) f_high *= 0.5;
+      side = -1;
+    } else {
+      high = mu;
+      f_high = f;
+      if (side > 0) f_low *= 0.5;
+      side = 1;
+    }
   }
+  return 0.5 * (low + high);
 }
 
 matsubara_function exclude_cluster(const matsubara_function& mean_green, const matsubara_function& sigma) {

@@ -206,18 +206,20 @@ cluster_averages averages_of(const impurity& problem, double k, std::span<const 
   cluster_averages a;
   a.sign = means[0];
   a.order = means[1] / means[0];
-  // The second moment of G contains the density; the iteration contracts.
-  a.density = 1;
-  for (int iteration = 0; iteration < 50; ++iteration) {
-    double n = 0;
-    for (int q = 0; q < g.n_momenta(); ++q) {
-      const double moment = problem.moments[q] + problem.u * (a.density - 1) / 2;
-      n += occupation(g.of_momentum(q), g.n_frequencies(), moment, problem.beta) / g.n_momenta();
+  // Occupations are sums of Re G over frequencies after subtraction of the free level m_K. The tail of what remains is
+  // -(xi - m_K) / w^2, where the second moment xi = m_K + U (n - 1) / 2 contains n: a linear equation for n.
+  double tail = problem.beta / 4;  // T sum of 1 / w^2 over both signs, beyond the last frequency
+  for (int n = 0; n < g.n_frequencies(); ++n) tail -= 2 / (problem.beta * std::pow(matsubara_frequency(n, problem.beta), 2));
+  double sum = 0;
+  for (int q = 0; q < g.n_momenta(); ++q) {
+    double difference = 0;
+    for (int n = 0; n < g.n_frequencies(); ++n) {
+      const std::complex<double> iw(0, matsubara_frequency(n, problem.beta));
+      difference += (g(q, n) - 1.0 / (iw - problem.moments[q])).real();
     }
-    const double change = std::abs(n - a.density);
-    a.density = n;
-    if (change < 1e-12) break;
+    sum += 2 * (2 * difference / problem.beta - free_green_tau(problem.moments[q], problem.beta, problem.beta)) / g.n_momenta();
   }
+  a.density = (sum + tail * problem.u) / (1 + tail * problem.u);
   a.double_occupancy = problem.u > 0 ? a.density / 2 - (a.order - k) / (problem.beta * problem.u * g.n_momenta())
                                      : std::numeric_limits<double>::quiet_NaN();
   return a;

@@ -130,6 +130,28 @@ TEST(CoarseGraining, FindsTheChemicalPotential) {
   EXPECT_NEAR(lattice.find_mu(shift, 0.9, beta).value(), lattice.find_mu(zero, 0.9, beta).value() + 0.7, 1e-6);
 }
 
+TEST(CoarseGraining, KineticEnergyHasTheClosedForm) {
+  const auto c = cluster::named("2x2").value();
+  const coarse_graining periodic(c, {}, 1), lattice(c, {}, 64);
+  const double beta = 3, mu = -0.7;
+  const matsubara_function zero(4, 256);
+  double exact = 0, zone = 0;
+  for (double e : {-4.0, 0.0, 0.0, 4.0}) exact += 0.5 * e / (1 + std::exp(beta * (e - mu)));
+  EXPECT_NEAR(periodic.kinetic_energy(zero, mu, 0, beta), exact, 1e-5);
+  const int m = 256;
+  for (int i = 0; i < m; ++i)
+    for (int j = 0; j < m; ++j) {
+      const double e = dispersion{}(2 * pi * i / m, 2 * pi * j / m);
+      zone += 2 * e / (1 + std::exp(beta * (e - mu))) / (m * m);
+    }
+  EXPECT_NEAR(lattice.kinetic_energy(zero, mu, 0, beta), zone, 1e-5);
+  // A constant self-energy is a shift of mu.
+  matsubara_function shift(4, 256);
+  for (int k = 0; k < 4; ++k)
+    for (int i = 0; i < 256; ++i) shift(k, i) = 0.5;
+  EXPECT_NEAR(lattice.kinetic_energy(shift, mu + 0.5, 0.5, beta), zone, 1e-5);
+}
+
 TEST(CoarseGraining, ExcludingTheClusterOfThePeriodicClusterGivesItsFreeFunction) {
   const auto c = cluster::named("2x2").value();
   const coarse_graining g(c, {}, 1);
