@@ -1,10 +1,20 @@
 #include "num/nonuniform_fourier.hpp"
 
 #include <cmath>
+#include <cstring>
 #include <numbers>
 
 #include "base/assert.hpp"
 #include "num/quadrature.hpp"
+
+// A function compiled by GCC for several instruction sets, of which the loader selects one. Not under sanitizers, whose
+// runtime is not ready when the loader does that.
+#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
+    !defined(__SANITIZE_ADDRESS__)
+#define PLX_NUM_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define PLX_NUM_CLONES
+#endif
 
 namespace plx {
 namespace {
@@ -62,6 +72,27 @@ nonuniform_fourier::nonuniform_fourier(int n_frequencies)
   }
 }
 
+PLX_NUM_CLONES void nonuniform_fourier::spread(std::span<const point> points) const noexcept {
+  // Vectors of eight numbers, for which GCC and Clang use the registers that the target has.
+  using lanes = double __attribute__((vector_size(width * sizeof(double))));
+  lanes window[degree + 1];
+  std::memcpy(window, window_.data(), sizeof(window));
+  const double scale = n_points_;
+  for (const point& p : points) {
+    // Antiperiodic.
+    const double x = p.x < 0 ? p.x + 1 : p.x, c = p.x < 0 ? -p.c : p.c, scaled = x * scale;
+    const int first = static_cast<int>(scaled);
+    const double t = 2 * (scaled - first) - 1;
+    lanes value = window[degree];
+    for (int d = degree - 1; d >= 0; --d) value = value * t + window[d];
+    lanes sum;
+    double* at = p.grid + first;
+    std::memcpy(&sum, at, sizeof(sum));
+    sum += c * value;
+    std::memcpy(at, &sum, sizeof(sum));
+  }
+}
+
 void nonuniform_fourier::transform(std::span<const double> grid, std::span<std::complex<double>> out) const {
   PLX_ASSERT(grid.size() == grid_size() && out.size() == static_cast<std::size_t>(n_frequencies_), grid.size(),
              grid_size(), out.size(), n_frequencies_);
@@ -69,11 +100,11 @@ void nonuniform_fourier::transform(std::span<const double> grid, std::span<std::
   std::vector<double> folded(n_points_, 0.0);
   for (std::size_t m = 0; m < grid.size(); ++m) {
     // A grid may be shorter than the window.
-    int point = static_cast<int>(m) - before;
+    int to = static_cast<int>(m) - before;
     double sign = 1;
-    for (; point < 0; point += n_points_) sign = -sign;
-    for (; point >= n_points_; point -= n_points_) sign = -sign;
-    folded[point] += sign * grid[m];
+    for (; to < 0; to += n_points_) sign = -sign;
+    for (; to >= n_points_; to -= n_points_) sign = -sign;
+    folded[to] += sign * grid[m];
   }
   std::vector<std::complex<double>> roots(2 * static_cast<std::size_t>(n_points_));
   for (std::size_t k = 0; k < roots.size(); ++k)

@@ -4,9 +4,10 @@
 // Each point is spread over eight neighbours of a uniform grid by a smooth window; a sum over the grid, divided by the
 // window's transform, gives the result. Both steps are linear, so that the points of many measurements are spread into
 // one grid, which is transformed once.
-// Thread safety: const functions from any thread. Cost: about 45 cycles per point; O(n^2) per transform of a grid.
-// Accuracy: 5e-7 of the sum of |c_j|. Example: num/test/nonuniform_fourier_test.cpp
-// Source: Dutt, Rokhlin (1993); the window is that of Barnett, Magland, af Klinteberg (2019).
+// Thread safety: const functions from any thread. Cost: 20 to 90 ns per point (with AVX-512; with SSE2); O(n^2) per
+// transform of a grid. The bits of a sum depend on the processor's instruction set. Accuracy: 5e-7 of the sum of |c_j|.
+// Example: num/test/nonuniform_fourier_test.cpp Source: Dutt, Rokhlin (1993); the window is that of Barnett, Magland,
+// af Klinteberg (2019).
 #pragma once
 
 #include <array>
@@ -29,21 +30,17 @@ class nonuniform_fourier {
   /// Length of a grid.
   std::size_t grid_size() const noexcept { return static_cast<std::size_t>(n_points_) + width; }
 
-  /// Adds the point x with the coefficient c to a grid. Requires: -1 < x < 1.
+  /// A point with its coefficient, and the grid that it is added to. Requires: -1 < x < 1.
+  struct point {
+    double x, c;
+    double* grid;
+  };
+  /// Adds points to their grids, one after the other.
+  void spread(std::span<const point> points) const noexcept;
+  /// Adds one point.
   void spread(double x, double c, double* grid) const noexcept {
-    if (x < 0) {
-      x += 1;
-      c = -c;
-    }
-    const double scaled = x * n_points_;
-    const int first = static_cast<int>(scaled);
-    const double t = 2 * (scaled - first) - 1;
-    double* at = grid + first;
-    double value[width];
-    for (int i = 0; i < width; ++i) value[i] = window_[degree][i];
-    for (int d = degree - 1; d >= 0; --d)
-      for (int i = 0; i < width; ++i) value[i] = value[i] * t + window_[d][i];
-    for (int i = 0; i < width; ++i) at[i] += c * value[i];
+    const point p{x, c, grid};
+    spread(std::span(&p, 1));
   }
 
   /// The sums over j of c_j exp(i (2n + 1) pi x_j). Shapes: grid [grid_size()], out [n_frequencies()].

@@ -26,12 +26,15 @@ void single_particle_accumulator::add(const snapshot& s) {
   bin_.sign += s.sign;
   bin_.order += s.sign * k;
   const double weight = 0.5 * s.sign / cluster_->n_sites();
-  for (int q = 0; q < k; ++q)
+  points_.resize(k);
+  for (int q = 0; q < k; ++q) {
     for (int p = 0; p < k; ++p) {
-      const double x = (s.vertices[p].tau - s.vertices[q].tau) / beta_;
       const int r = cluster_->difference(s.vertices[p].site, s.vertices[q].site);
-      transform_->spread(x, weight * (s.m[0](p, q) + s.m[1](p, q)), grids_[r].data());
+      points_[p] = {(s.vertices[p].tau - s.vertices[q].tau) / beta_, weight * (s.m[0](p, q) + s.m[1](p, q)),
+                    grids_[r].data()};
     }
+    transform_->spread(points_);
+  }
 }
 
 measurement_bin single_particle_accumulator::take_bin() {

@@ -4,7 +4,7 @@
 //   M(K, iw) = 1/Nc sum_pq exp(i w (tau_p - tau_q) - i K (r_p - r_q)) M_pq,   G = G0 - G0 M G0 / beta,   mean over both
 //   spins.
 //
-// Thread safety: one thread at a time per object. Cost: about 90 ns per pair of vertices and spin.
+// Thread safety: one thread at a time per object. Cost: nonuniform_fourier::spread per pair of vertices.
 // Example: qmc/solver/test/monte_carlo_test.cpp
 #pragma once
 
@@ -50,6 +50,7 @@ class single_particle_accumulator {
   double beta_;
   measurement_bin bin_;
   std::vector<std::vector<double>> grids_;  // [difference]
+  std::vector<nonuniform_fourier::point> points_;
 };
 
 }  // namespace plx::qmc

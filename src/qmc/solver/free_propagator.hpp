@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "qmc/cluster/cluster.hpp"
@@ -27,20 +28,26 @@ class free_propagator {
 
   /// g0(r_a - r_b, tau). Requires: -beta <= tau <= beta. At tau = 0 the limit from above.
   double operator()(int a, int b, double tau) const noexcept {
-    double sign = 1;
-    if (tau < 0) {
-      tau += beta_;
-      sign = -1;
-    }
+    return tau < 0 ? -positive(difference(a, b), tau + beta_) : positive(difference(a, b), tau);
+  }
+  /// g0(r_a - r_b, tau) and g0(r_b - r_a, -tau). Requires: as above, tau not zero.
+  std::pair<double, double> both(int a, int b, double tau) const noexcept {
+    // Inversion is a symmetry of every cluster: g0(-r) = g0(r).
+    const int r = difference(a, b);
+    if (tau < 0) return {-positive(r, tau + beta_), positive(r, -tau)};
+    return {positive(r, tau), -positive(r, beta_ - tau)};
+  }
+
+ private:
+  double positive(int r, double tau) const noexcept {
     const double x = tau * scale_;
     int i = static_cast<int>(x);
     if (i >= n_intervals_) i = n_intervals_ - 1;
     const double t = x - i;
-    const double* c = &table_[(static_cast<std::size_t>(difference(a, b)) * n_intervals_ + i) * 4];
-    return sign * (c[0] + t * (c[1] + t * (c[2] + t * c[3])));
+    const double* c = &table_[(static_cast<std::size_t>(r) * n_intervals_ + i) * 4];
+    return c[0] + t * (c[1] + t * (c[2] + t * c[3]));
   }
 
- private:
   double beta_, scale_;
   int n_sites_, n_intervals_;
   std::vector<int> difference_;

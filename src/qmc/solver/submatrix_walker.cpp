@@ -59,6 +59,25 @@ void submatrix_walker::begin_batch(int first, int end) {
   for (int m = first; m < end; ++m)
     if (proposals_[m].what == proposal::kind::insert) slots_.push_back({proposals_[m].inserted, 0, -1});
   const int c = n_candidates_ = static_cast<int>(slots_.size()) - k;
+  // Lookups of g0 serve both spins.
+  from_candidate_.reshape(c, k);
+  to_candidate_.reshape(k, c);
+  between_.reshape(c, c);
+  for (int i = 0; i < c; ++i) {
+    const vertex& v = slots_[k + i].v;
+    for (int j = 0; j < k; ++j) {
+      const auto [out, back] = g0_->both(v.site, vertices_[j].site, v.tau - vertices_[j].tau);
+      from_candidate_(i, j) = out;
+      to_candidate_(j, i) = back;
+    }
+    for (int j = 0; j < i; ++j) {
+      const vertex& u = slots_[k + j].v;
+      const auto [out, back] = g0_->both(v.site, u.site, v.tau - u.tau);
+      between_(i, j) = out;
+      between_(j, i) = back;
+    }
+    between_(i, i) = equal_time_;
+  }
   for (int sigma = 0; sigma < 2; ++sigma) {
     side& q = sides_[sigma];
     q.change.clear();
@@ -67,24 +86,13 @@ void submatrix_walker::begin_batch(int first, int end) {
     q.rows.reshape(c, k);
     q.columns.reshape(k, c);
     q.corner.reshape(c, c);
-    q.result.reshape(k, c);
     for (int j = 0; j < k; ++j) {
       const double e = expansion_.exp_v(sigma, vertices_[j].s) - 1;
-      for (int i = 0; i < c; ++i) {
-        const vertex& v = slots_[k + i].v;
-        q.weighted(i, j) = e * (*g0_)(v.site, vertices_[j].site, v.tau - vertices_[j].tau);
-      }
+      for (int i = 0; i < c; ++i) q.weighted(i, j) = e * from_candidate_(i, j);
     }
-    for (int j = 0; j < c; ++j) {
-      const vertex& v = slots_[k + j].v;
-      for (int i = 0; i < k; ++i) q.result(i, j) = (*g0_)(vertices_[i].site, v.site, vertices_[i].tau - v.tau);
-      for (int i = 0; i < c; ++i) {
-        const vertex& u = slots_[k + i].v;
-        q.corner(i, j) = i == j ? equal_time_ : (*g0_)(u.site, v.site, u.tau - v.tau);
-      }
-    }
+    for (int j = 0; j < c; ++j) std::copy_n(between_.column(j), c, q.corner.column(j));
     multiply(1, q.weighted, inverse_[sigma], 0, q.rows);
-    multiply(1, inverse_[sigma], q.result, 0, q.columns);
+    multiply(1, inverse_[sigma], to_candidate_, 0, q.columns);
     multiply(1, q.weighted, q.columns, 1, q.corner);
   }
 }
@@ -211,10 +219,8 @@ void submatrix_walker::apply_batch() {
   for (int sigma = 0; sigma < 2; ++sigma) {
     side& q = sides_[sigma];
     // N of all slots: candidates have rows, and columns of the identity.
-    const auto reference = [&](int i, int j) {
-      if (j >= n_base_) return i == j ? 1.0 : 0.0;
-      return i < n_base_ ? inverse_[sigma](i, j) : q.rows(i - n_base_, j);
-    };
+    const real_matrix& n = inverse_[sigma];
+    const auto reference = [&](int i, int j) { return i < n_base_ ? n(i, j) : q.rows(i - n_base_, j); };
     q.x.reshape(k, size);
     q.y.reshape(size, k);
     q.xg.reshape(k, size);
@@ -222,8 +228,15 @@ void submatrix_walker::apply_batch() {
     for (int a = 0; a < size; ++a)
       for (int i = 0; i < k; ++i) q.x(i, a) = (order_[i] == changed_[a]) - green(sigma, order_[i], changed_[a]);
     for (int j = 0; j < k; ++j) {
-      for (int a = 0; a < size; ++a) q.y(a, j) = reference(changed_[a], order_[j]);
-      for (int i = 0; i < k; ++i) q.result(i, j) = reference(order_[i], order_[j]);
+      const int from = order_[j];
+      double *y = q.y.column(j), *out = q.result.column(j);
+      if (from >= n_base_) {
+        for (int a = 0; a < size; ++a) y[a] = changed_[a] == from;
+        for (int i = 0; i < k; ++i) out[i] = i == j;
+        continue;
+      }
+      for (int a = 0; a < size; ++a) y[a] = reference(changed_[a], from);
+      for (int i = 0; i < k; ++i) out[i] = reference(order_[i], from);
     }
     multiply(1, q.x, q.gamma_inverse, 0, q.xg);
     multiply(1, q.xg, q.y, 1, q.result);

@@ -60,6 +60,8 @@ class submatrix_walker final : public walker {
     double ratio = 0, schur = 0, d_new = 0;
     real_matrix x, y, xg, result;
   };
+  real_matrix from_candidate_, to_candidate_,
+      between_;  // g0: [candidate][base], [base][candidate], [candidate][candidate]
   std::array<side, 2> sides_;
   std::uint64_t early_batches_ = 0;
 };
