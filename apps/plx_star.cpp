@@ -21,11 +21,13 @@
 #include <vector>
 
 #include "base/build_info.hpp"
+#include "base/log.hpp"
 #include "net/job.hpp"
 #include "plx_star_progress.hpp"
 #include "probe/settings.hpp"
 #include "rt/runtime.hpp"
 #include "star/driver/agreement.hpp"
+#include "star/driver/make_model.hpp"
 #include "star/driver/run.hpp"
 
 namespace {
@@ -78,10 +80,11 @@ void open_standard_streams() {
 }
 
 struct command_line {
-  std::string input, out, resume, list_options;
+  std::string input, out, resume, list_options, model;
   std::vector<std::string> sets, allowed;
   unsigned threads = 0;
   bool validate = false, print_config = false, trace = false, quiet = false;
+  bool makes_model = false;
 };
 
 /// A message may quote an input: control characters are shown as \x1b, and a long one is cut.
@@ -145,6 +148,17 @@ void declare(CLI::App& app, command_line& c) {
       ->type_name("[markdown]");
   app.add_flag("--trace", c.trace, "record every task: trace.json.gz, for ui.perfetto.dev");
   app.add_flag("--quiet", c.quiet, "no progress");
+  CLI::App* model = app.add_subcommand(
+      "make-model", "compute the stars of an input (problem binary or rotating_star), write them to a file, and exit");
+  model->add_option("input", c.input, "TOML file that describes the stars")->required();
+  model->add_option("-o,--out", c.model, "file to write (default: model.h5)")->type_name("FILE");
+  model->add_option("--set", c.sets, "set an option after reading the input")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  model->add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
+      ->check(CLI::Range(1u, 1024u))
+      ->option_text("N (1 to 1024)");
+  model->callback([&c] { c.makes_model = true; });
 }
 
 result<std::unique_ptr<star::input>> read_input(const command_line& c, const star::resume_point& from) {
@@ -267,6 +281,21 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
   }
 }
 
+/// plx-star make-model.
+int make_model(const command_line& c, runtime_options options) {
+  auto in = star::input::from_file(c.input, c.sets);
+  if (!in) return complain(in.error().message);
+  if (const auto setup = in.value()->prepare(); !setup) return complain(setup.error().message);
+  if (c.threads != 0) options.workers = c.threads;
+  if (isatty(STDERR_FILENO) != 0) log_to_stderr(log_level::info);  // iterations as they are made
+  runtime rt(std::move(options));
+  const std::string path = c.model.empty() ? "model.h5" : c.model;
+  const build_info& build = this_build();
+  const auto table = star::make_model(*in.value(), path, fmt::format("plx-star {} ({})", build.version, build.git), rt);
+  if (!table) return complain(table.error().message);
+  return answer_with(*table + fmt::format("written: {}\n", path));
+}
+
 /// Exit code of requests that need no run.
 int answer(const command_line& c, const run_plan& w) {
   return answer_with((c.print_config ? w.in->table.text_effective() : "") + (c.validate ? "the input is fine\n" : ""));
@@ -313,6 +342,7 @@ int main(int argc, char** argv) {
     const auto read = read_command(app, options, argc, argv);
     if (read && app.count("--list-options") > 0)
       return answer_with(c.list_options == "markdown" ? star::input::markdown() : star::input::text_options());
+    if (read && c.makes_model) return make_model(c, options);
     const result<run_plan> mine = read ? prepare(c) : read.error();
     return mine && (c.print_config || c.validate) ? answer(c, *mine) : go(c, options, mine);
   } catch (const CLI::Success& s) {

@@ -39,6 +39,8 @@ titles = {
     "gresho": "Gresho's vortex",
     "kepler_disk": "Disk about a point mass",
     "two_stars": "Two stars",
+    "binary": "Binary in equilibrium",
+    "rotating_star": "Rotating star",
     "einfeldt": "Double rarefaction (Einfeldt)",
 }
 

@@ -288,10 +288,19 @@ result<setup> input::prepare() {
   const bool has_gravity = gravity.self || gravity.constant > 0.0 || point_mass.mass > 0.0 || code_units->known;
   const double constant = has_gravity ? attraction.constant : 0.0;
   if (auto fine = refinement.check_for(*box, parameters->n_species, constant); !fine) return fine.error();
-  if (auto ready = problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level),
-                                     *code_units, gravity.self ? attraction.constant : 0.0, attractor});
+  if (auto ready =
+          problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level), *code_units,
+                            gravity.self ? attraction.constant : 0.0, attractor, *box, attraction});
       !ready)
     return ready.error();
+  double omega = frame.omega;
+  if (frame.of_problem) {
+    if (omega != 0.0)
+      return error{fmt::format("frame.omega = {:g}: expected 0 with frame.of_problem, which sets it", omega)};
+    const auto turn = problem->frame_velocity();
+    if (!turn) return turn.error();
+    omega = *turn;
+  }
 
   setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(),
           {},   *code_units, problem->modules(),      constant};
@@ -299,14 +308,14 @@ result<setup> input::prepare() {
   if (point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::point_mass_module>(attractor));
   if (gravity.self) {
     if (auto open = check_isolated(*box); !open) return open.error();
-    auto module = gravity::self_gravity::make(attraction, box->block_size, frame.omega);
+    auto module = gravity::self_gravity::make(attraction, box->block_size, omega);
     if (!module) return module.error();
     modules_.push_back(std::move(*module));
   }
-  if (frame.omega != 0.0) {
+  if (omega != 0.0) {
     if (auto rotates = check_rotating(*box); !rotates) return rotates.error();
-    s.hydro.omega = frame.omega;
-    modules_.push_back(std::make_unique<rotating_frame>(frame.omega));  // the last
+    s.hydro.omega = omega;
+    modules_.push_back(std::make_unique<rotating_frame>(omega));  // the last
   }
   for (const auto& m : modules_) s.modules.push_back(m.get());
   const int n_var = variable_count(parameters->n_species);

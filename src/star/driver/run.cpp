@@ -103,6 +103,8 @@ result<void> begin_state(simulation& sim, run_files& files, const run_request& r
   const std::string& checkpoint = request.resume_checkpoint;
   if (auto r = agree(sim.state().net, sim.tasks(), sim.take_device(request.backend)); !r) return r;
   if (checkpoint.empty()) {
+    const auto build = [&] { return sim.tasks().run([&] { return sim.options().problem->build(); }); };
+    if (auto r = agree(sim.state().net, sim.tasks(), build()); !r) return r;
     sim.start();
     return agree(sim.state().net, sim.tasks(), check_initial(sim));
   }
@@ -210,6 +212,7 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
   log_info("{}: {} at step {}, time {:g}, {} blocks", sim.options().problem_name,
            request.resume_checkpoint.empty() ? "starts" : "resumes", sim.steps(), sim.time(),
            sim.state().mesh.block_count());
+  for (const std::string& line : sim.options().problem->notes()) log_info("{}", line);
   warn_of_input(sim, observer);
   observer.stepped(report_of(sim, files));
   run_end end = loop(sim, files, observer);

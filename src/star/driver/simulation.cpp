@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <stdexcept>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -47,6 +48,7 @@ simulation::simulation(const input& in, const setup& s, runtime& rt, step::excha
 
 void simulation::start() {
   as_task(rt_, info_of("star.start"), [this] {
+    if (auto built = in_.problem->build(); !built) throw std::invalid_argument(built.error().message);
     const floor_counts floors = build_initial(gas_, setup_, in_.refinement, *in_.problem, stepper_.scratch(), *limit_);
     warn_of_limit();
     stepper_.adopt_mesh();

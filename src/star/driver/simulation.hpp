@@ -62,7 +62,8 @@ class simulation {
   /// Copies the values to the host, for readers of state().now. All. Requires: not ahead.
   void fetch();
 
-  /// Builds the initial state on its mesh. All. Errors: locality_lost, thrown.
+  /// Builds the initial state on its mesh. All. Errors: locality_lost, and std::invalid_argument of a problem that
+  /// fails (problem::build()); both thrown.
   void start();
   /// Restores the state of a checkpoint, read from `path`; then, when all localities have done so, call go_on().
   /// Errors: one line, on this locality only.

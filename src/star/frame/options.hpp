@@ -10,7 +10,8 @@ class config_table;
 namespace plx::star {
 
 struct frame_options {
-  double omega = 0.0;  ///< angular velocity of the mesh about the z axis; code units
+  double omega = 0.0;       ///< angular velocity of the mesh about the z axis; code units
+  bool of_problem = false;  ///< that of the problem instead, problem::frame_velocity()
 
   void describe(config_table& table);
 };

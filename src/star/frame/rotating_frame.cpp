@@ -13,6 +13,8 @@ void frame_options::describe(config_table& table) {
       {.unit = "1/code time",
        .help = "angular velocity of the mesh about the z axis; velocities of problems and in files are those of an "
                "inertial frame, in the directions of the mesh"});
+  table.add("frame.of_problem", of_problem,
+            {.help = "the angular velocity is that of the stars of the problem (binary, rotating_star)"});
 }
 
 void rotating_frame::after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>&,

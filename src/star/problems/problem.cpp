@@ -75,6 +75,12 @@ const primitive& problem::valid(const primitive& w, const vector& x) const {
       x[0], x[1], x[2], expected, w.density, w.pressure));
 }
 
+result<double> problem::frame_velocity() const {
+  return error{
+      "frame.of_problem = true: expected a problem whose state rotates, binary or rotating_star; set frame.omega for "
+      "others"};
+}
+
 void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride) const {
   const std::array<int, 3> n = samples(c, t);
   const int count = n[0] * n[1] * n[2];

@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "mesh/tree/domain.hpp"
+#include "star/gravity/options.hpp"
 #include "star/gravity/point_mass.hpp"
 #include "star/hydro/state.hpp"
 #include "star/units/units.hpp"
@@ -35,10 +37,12 @@ using vector = std::array<double, 3>;
 struct problem_setting {
   vector lower{-0.5, -0.5, -0.5}, upper{0.5, 0.5, 0.5};  ///< the box, code units
   equation_of_state eos;
-  double finest_width = 0.0;  ///< of cells of mesh.max_level; 0: unknown
-  units code_units{};         ///< of [units]
-  double gravity = 0.0;       ///< gravity.constant; 0: without gravity.self
-  point_mass attractor{};     ///< that of gravity.point_mass; strength 0: none
+  double finest_width = 0.0;              ///< of cells of mesh.max_level; 0: unknown
+  units code_units{};                     ///< of [units]
+  double gravity = 0.0;                   ///< gravity.constant; 0: without gravity.self
+  point_mass attractor{};                 ///< that of gravity.point_mass; strength 0: none
+  std::optional<mesh::domain> grid{};     ///< of [mesh]; empty: unknown
+  gravity::gravity_options attraction{};  ///< of [gravity], with its constant
 };
 
 struct cell {
@@ -83,6 +87,15 @@ class problem {
 
   /// Number of species that the problem carries; their fractions sum to one.
   virtual int species_count() const { return 0; }
+
+  /// Computes what takes longer than options and checks, such as a model of stars, once: at the start of a run, by a
+  /// task, and not where a run is resumed. Without it, the functions below call it. Errors: one line.
+  virtual result<void> build() const { return {}; }
+  /// Lines about it for the log of a run; none before build().
+  virtual std::vector<std::string> notes() const { return {}; }
+  /// The angular velocity about the z axis of a frame in which the state rests, for frame.of_problem. May build().
+  /// Errors: one line: the problem has none.
+  virtual result<double> frame_velocity() const;
 
   /// The state at a point. Requires: t == 0, or has_exact(t).
   virtual primitive at(const vector& x, double t) const = 0;

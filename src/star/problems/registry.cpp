@@ -7,6 +7,7 @@ namespace {
 
 constexpr problem_entry entries[] = {
     {"advection", "a cube and a ball of two species carried through a periodic box", make_advection},
+    {"binary", "two stars in equilibrium on a circular orbit, by a self-consistent field", make_binary},
     {"blob", "a cold cloud in a supersonic wind", make_blob},
     {"double_mach", "a strong shock that runs over an inclined wall", make_double_mach},
     {"einfeldt", "two strong rarefactions that leave a near vacuum", make_einfeldt},
@@ -22,6 +23,7 @@ constexpr problem_entry entries[] = {
     {"polytrope", "a star in hydrostatic equilibrium, at rest or moving", make_polytrope},
     {"profile", "a spherical body from a table of density and pressure over radius", make_profile},
     {"riemann_2d", "four uniform states in the quadrants of a square", make_riemann_2d},
+    {"rotating_star", "a star in uniform rotation, by a self-consistent field", make_rotating_star},
     {"sedov", "a point explosion in a uniform gas", make_sedov},
     {"sod", "the shock tube, in any direction", make_sod},
     {"spheroid", "a homogeneous sphere or spheroid: its gravity, and its collapse", make_spheroid},

@@ -63,6 +63,7 @@ std::vector<std::string> problem_names();
 result<std::unique_ptr<problem>> make_problem(std::string_view name);
 
 std::unique_ptr<problem> make_advection();
+std::unique_ptr<problem> make_binary();
 std::unique_ptr<problem> make_blob();
 std::unique_ptr<problem> make_double_mach();
 std::unique_ptr<problem> make_einfeldt();
@@ -78,6 +79,7 @@ std::unique_ptr<problem> make_noh();
 std::unique_ptr<problem> make_polytrope();
 std::unique_ptr<problem> make_profile();
 std::unique_ptr<problem> make_riemann_2d();
+std::unique_ptr<problem> make_rotating_star();
 std::unique_ptr<problem> make_sedov();
 std::unique_ptr<problem> make_sod();
 std::unique_ptr<problem> make_spheroid();

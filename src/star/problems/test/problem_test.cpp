@@ -22,7 +22,8 @@ using test::prepared;
 // to one.
 TEST(Problem, AveragesArePhysicalAndAgreeWithPoints) {
   problem_setting setting;
-  setting.attractor = {1.0, {}, 0.1};  // for disks
+  setting.attractor = {1.0, {}, 0.1};               // for disks
+  setting.attraction = {.theta = 0.5, .order = 3};  // quick models of stars
   for (const auto& entry : all_problems()) {
     if (entry.name == "profile" || (entry.name == "expressions" && !expression::available())) continue;  // need a file
     const auto p = prepared(std::string(entry.name), {}, setting);

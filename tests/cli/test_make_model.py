@@ -1,0 +1,62 @@
+"""plx-star make-model from the outside: the table, the file, a run that starts from it, and inputs without a model.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+h5py = pytest.importorskip("h5py")
+np = pytest.importorskip("numpy")
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+
+COARSE = [
+    option
+    for value in ("mesh.max_level=0", "binary.tolerance=1e-3", "gravity.order=3", "gravity.theta=0.5")
+    for option in ("--set", value)
+]
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def first_mesh(folder):
+    with h5py.File(sorted(Path(folder).glob("mesh/*.athdf"))[0]) as file:
+        return file["prim"][:]
+
+
+def test_a_run_starts_from_the_file_with_the_same_bits(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    binary = ROOT / "inputs" / "binary.toml"
+    made = run("make-model", binary, "-o", "stars.h5", *COARSE)
+    assert made.returncode == 0, made.stderr
+    lines = made.stdout.splitlines()
+    assert lines[0].split()[:5] == ["iter", "level", "change", "virial", "forces"]
+    assert lines[-2].startswith("converged after") and lines[-1] == "written: stars.h5"
+    few = ["--set", "run.max_steps=1", "--quiet"]
+    for out, more in (("computed", []), ("read", ["--set", "binary.model=stars.h5"])):
+        done = run(binary, *COARSE, *few, *more, "--out", out)
+        assert done.returncode == 0, done.stderr
+    assert np.array_equal(first_mesh("computed"), first_mesh("read"))
+
+
+def test_wrong_requests_have_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for arguments, expected in (
+        ([ROOT / "inputs" / "sod.toml"], "expected problem.name"),
+        ([ROOT / "inputs" / "binary.toml", "--set", "binary.masses=[1e33,0.4]"], "grams"),
+        ([ROOT / "inputs" / "binary.toml", *COARSE, "-o", "none/stars.h5"], "none/stars.h5"),
+    ):
+        done = run("make-model", *arguments)
+        assert done.returncode == 2
+        assert expected in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert list(tmp_path.iterdir()) == []
