@@ -31,7 +31,7 @@ struct dca_options {
   int pair_frequencies = 16;
 
   void describe(config_table& t);
-  /// What single keys cannot check. Error: one line.
+  /// Checks values that depend on each other. Error: one line.
   result<void> check() const;
 };
 

@@ -158,7 +158,8 @@ double coarse_graining::density(const matsubara_function& sigma, double mu, doub
   return n;
 }
 
-// The mean of eps / (z - eps) is z Gbar - 1, whose tail m1 / iw + (m2 + m1 (limit - mu)) / (iw)^2 is summed in closed form.
+// The mean of eps / (z - eps) is z Gbar - 1, whose tail m1 / iw + (m2 + m1 (limit - mu)) / (iw)^2 is summed in closed
+// form.
 double coarse_graining::kinetic_energy(const matsubara_function& sigma, double mu, double limit, double beta) const {
   const auto g = green(sigma, mu, beta);
   double energy = 0;
@@ -192,7 +193,8 @@ result<double> coarse_graining::find_mu(const matsubara_function& sigma, double 
     return error{fmt::format(
         "density {}: expected one between {:.6g} and {:.6g}, which chemical potentials within 100 of the band give",
         target, n_low, n_high)};
-  // The density is monotonic, and flat far from the band: bisection there, then false position with halved weights (Illinois).
+  // The density is monotonic, and flat far from the band: bisection there, then false position with halved weights
+  // (Illinois).
   double f_low = n_low - target, f_high = n_high - target;
   int side = 0;
   for (int step = 0; step < 200; ++step) {

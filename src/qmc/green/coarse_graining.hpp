@@ -37,8 +37,8 @@ class coarse_graining {
   matsubara_function pair_bubble(const matsubara_function& sigma, double mu, double beta, int n_frequencies) const;
   /// Particles of both spins per site, for a self-energy that decays as 1/w.
   double density(const matsubara_function& sigma, double mu, double beta) const;
-  /// The mean over the zone of eps_k n_k, both spins, per site. Requires: as density(); `limit` is the self-energy's real limit at
-  /// high frequencies.
+  /// The mean over the zone of eps_k n_k, both spins, per site. Requires: as density(); `limit` is the self-energy's
+  /// real limit at high frequencies.
   double kinetic_energy(const matsubara_function& sigma, double mu, double limit, double beta) const;
   /// The chemical potential at which the density is `target` within 1e-10. Error: no mu within 100 of the band has it.
   result<double> find_mu(const matsubara_function& sigma, double target, double beta) const;

@@ -2,12 +2,14 @@
 //
 //   P(K, w; K', w') = <c_Ku(w) c+_K'u(w') c_-Kd(-w) c+_-K'd(-w')>,   c(w) = beta^-1/2 integral dtau exp(i w tau) c(tau)
 //
-// without interaction P = G(K, w) G(-K, -w) for equal indices. In one configuration P is g_u(x, x') conj g_d(x, x'), where x = (K, w),
-// g(x, x') = G0(x) delta - G0(x) M(x, x') G0(x'), and M(-x, -x') = conj M(x, x') since M is real in time. The mean with the spins exchanged
-// makes it real; it is also averaged over x <-> x', over both signs of the frequencies, and over the point group.
+// without interaction P = G(K, w) G(-K, -w) for equal indices. In one configuration P is g_u(x, x') conj g_d(x, x'),
+// where x = (K, w), g(x, x') = G0(x) delta - G0(x) M(x, x') G0(x'), and M(-x, -x') = conj M(x, x') since M is real in
+// time. The mean with the spins exchanged makes it real; it is also averaged over x <-> x', over both signs of the
+// frequencies, and over the point group.
 //
-// Thread safety: one thread at a time per object. Cost per measurement: two products, of a [2 nx][k] by a [k][k] and of an [nx / 2][k] by
-// a [k][nx] matrix (complex), nx = 2 n_frequencies n_sites. Example: qmc/pairing/test/pairing_test.cpp
+// Thread safety: one thread at a time per object. Cost per measurement: two products, of a [2 nx][k] by a [k][k] and of
+// an [nx / 2][k] by a [k][nx] matrix (complex), nx = 2 n_frequencies n_sites. Example:
+// qmc/pairing/test/pairing_test.cpp
 #pragma once
 
 #include <vector>

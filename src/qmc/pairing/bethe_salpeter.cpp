@@ -15,7 +15,9 @@ result<pairing_solution> solve_pairing(const cluster& c, const pair_index& index
   for (int j = 0; j < size; ++j)
     for (int i = 0; i < size; ++i) kernel(i, j) = pairs(i, j);
   if (invert(kernel).sign == 0)
-    return error{"pair function: expected an invertible matrix, found a singular one; make more measurements or use fewer frequencies"};
+    return error{
+        "pair function: expected an invertible matrix, found a singular one; make more measurements or use fewer "
+        "frequencies"};
   std::vector<double> root(size);
   for (int k = 0; k < index.n_sites; ++k)
     for (int n = -n_w; n < n_w; ++n) {

@@ -5,7 +5,8 @@
 // where X0(K, w) is the mean over the patch of G(k, w) G(-k, -w) on the lattice. A superconducting transition is where
 // the largest lambda reaches 1. All matrices are real and symmetric (measure/pair_function.hpp).
 // Thread safety: functions. Cost: O(size^3). Example: qmc/pairing/test/pairing_test.cpp
-// Source: Maier, Jarrell, Pruschke, Hettler (2005), section II.E; Maier, Jarrell, Scalapino (2006), Phys. Rev. Lett. 96, 047005.
+// Source: Maier, Jarrell, Pruschke, Hettler (2005), section II.E; Maier, Jarrell, Scalapino (2006), Phys. Rev. Lett.
+// 96, 047005.
 #pragma once
 
 #include <vector>
@@ -17,14 +18,14 @@
 namespace plx::qmc {
 
 struct pairing_solution {
-  double leading = 0;             // the largest eigenvalue
-  double d_wave = 0;              // the largest one of eigenvectors with the form cos kx - cos ky
-  double d_wave_overlap = 0;      // of that vector at w = +- pi / beta with the form, between 0 and 1
+  double leading = 0;                 // the largest eigenvalue
+  double d_wave = 0;                  // the largest one of eigenvectors with the form cos kx - cos ky
+  double d_wave_overlap = 0;          // of that vector at w = +- pi / beta with the form, between 0 and 1
   std::vector<double> d_wave_vector;  // phi, in the order of pair_index
 };
 
-/// Shapes: pairs [size][size]; g [momentum][at least n_frequencies]; bubble [momentum][n_frequencies] (its real part is used).
-/// Error: the pair function cannot be inverted.
+/// Shapes: pairs [size][size]; g [momentum][at least n_frequencies]; bubble [momentum][n_frequencies] (its real part is
+/// used). Error: the pair function cannot be inverted.
 result<pairing_solution> solve_pairing(const cluster& c, const pair_index& index, matrix_view<const double> pairs,
                                        const matsubara_function& g, const matsubara_function& bubble);
 

@@ -110,7 +110,7 @@ std::size_t first_pair(const impurity& problem) {
   return 2 + 2 * static_cast<std::size_t>(problem.g0.n_momenta()) * problem.g0.n_frequencies();
 }
 
-// What all walkers share; alive until the last one has ended.
+// Tables shared by all walkers; alive until the last one has ended.
 struct shared_tables {
   impurity problem;
   free_propagator g0;
@@ -209,7 +209,8 @@ cluster_averages averages_of(const impurity& problem, double k, std::span<const 
   // Occupations are sums of Re G over frequencies after subtraction of the free level m_K. The tail of what remains is
   // -(xi - m_K) / w^2, where the second moment xi = m_K + U (n - 1) / 2 contains n: a linear equation for n.
   double tail = problem.beta / 4;  // T sum of 1 / w^2 over both signs, beyond the last frequency
-  for (int n = 0; n < g.n_frequencies(); ++n) tail -= 2 / (problem.beta * std::pow(matsubara_frequency(n, problem.beta), 2));
+  for (int n = 0; n < g.n_frequencies(); ++n)
+    tail -= 2 / (problem.beta * std::pow(matsubara_frequency(n, problem.beta), 2));
   double sum = 0;
   for (int q = 0; q < g.n_momenta(); ++q) {
     double difference = 0;
@@ -217,7 +218,8 @@ cluster_averages averages_of(const impurity& problem, double k, std::span<const 
       const std::complex<double> iw(0, matsubara_frequency(n, problem.beta));
       difference += (g(q, n) - 1.0 / (iw - problem.moments[q])).real();
     }
-    sum += 2 * (2 * difference / problem.beta - free_green_tau(problem.moments[q], problem.beta, problem.beta)) / g.n_momenta();
+    sum += 2 * (2 * difference / problem.beta - free_green_tau(problem.moments[q], problem.beta, problem.beta)) /
+           g.n_momenta();
   }
   a.density = (sum + tail * problem.u) / (1 + tail * problem.u);
   a.double_occupancy = problem.u > 0 ? a.density / 2 - (a.order - k) / (problem.beta * problem.u * g.n_momenta())

@@ -39,8 +39,10 @@ struct exact_pairs {
   }
   complex operator()(int k, int n, int k2, int n2) const {
     const int minus = p.lattice->negative(k), minus2 = p.lattice->negative(k2);
-    return e.two_particle({of(k, false, spin::up), of(k2, true, spin::up), of(minus, false, spin::down), of(minus2, true, spin::down)},
-                          {n, -1 - n2, -1 - n}) / p.beta;
+    return e.two_particle({of(k, false, spin::up), of(k2, true, spin::up), of(minus, false, spin::down),
+                           of(minus2, true, spin::down)},
+                          {n, -1 - n2, -1 - n}) /
+           p.beta;
   }
 };
 
@@ -67,16 +69,20 @@ TEST(PairFunction, AgreesWithExactDiagonalization) {
   const auto p = periodic_plaquette(4, 1, -0.5);
   runtime rt({.workers = 2, .bind = false});
   const auto r = rt.run([&] {
-    return async_monte_carlo(p, {.walkers = 4, .bins = 20, .measurements = 60, .sweeps = 2, .pair_frequencies = 2, .batch = 16}).get();
+    return async_monte_carlo(
+               p, {.walkers = 4, .bins = 20, .measurements = 60, .sweeps = 2, .pair_frequencies = 2, .batch = 16})
+        .get();
   });
   const pair_index index{4, 2};
   const exact_pairs exact(p);
-  const int x = p.lattice->find_momentum(M_PI, 0), y = p.lattice->find_momentum(0, M_PI), corner = p.lattice->find_momentum(M_PI, M_PI);
+  const int x = p.lattice->find_momentum(M_PI, 0), y = p.lattice->find_momentum(0, M_PI),
+            corner = p.lattice->find_momentum(M_PI, M_PI);
   struct element {
     int k, n, k2, n2;
   };
-  const std::vector<element> elements = {{x, 0, x, 0},  {x, 0, y, 0},   {x, 0, x, -1}, {x, 0, y, 1},  {0, 0, corner, 0},
-                                         {0, 1, 0, 1},  {x, 0, 0, 1},   {x, 1, y, -2}, {corner, 0, x, 0}, {corner, 1, corner, 0}};
+  const std::vector<element> elements = {{x, 0, x, 0},      {x, 0, y, 0},          {x, 0, x, -1}, {x, 0, y, 1},
+                                         {0, 0, corner, 0}, {0, 1, 0, 1},          {x, 0, 0, 1},  {x, 1, y, -2},
+                                         {corner, 0, x, 0}, {corner, 1, corner, 0}};
   const auto values = jackknife(rows_of(r), [&](std::span<const double> means) {
     const auto pairs = pairs_of(p, 2, means);
     std::vector<double> v;
@@ -88,7 +94,8 @@ TEST(PairFunction, AgreesWithExactDiagonalization) {
     const auto& e = elements[i];
     const complex truth = exact(e.k, e.n, e.k2, e.n2);
     EXPECT_NEAR(truth.imag(), 0, 1e-12);
-    EXPECT_LT(std::abs(values[i].value - truth.real()), 4 * values[i].error) << i << ": " << values[i].value << " " << truth.real();
+    EXPECT_LT(std::abs(values[i].value - truth.real()), 4 * values[i].error)
+        << i << ": " << values[i].value << " " << truth.real();
     EXPECT_LT(values[i].error, 0.05 * std::norm(p.g0(x, 0)));
     chi_squared += std::pow((values[i].value - truth.real()) / values[i].error, 2);
   }

@@ -1,0 +1,95 @@
+"""plx-dca from the outside: a short run and its files, invalid input, the options on the page.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-dca"
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+
+INPUT = """
+[model]
+u = 4
+density = 0.9
+[loop]
+temperatures = [1.0, 0.5]
+first_iterations = 2
+iterations = 1
+frequencies = 32
+[solver]
+walkers = 2
+bins = 4
+measurements = 80
+warm_up = 200
+[pairing]
+frequencies = 2
+"""
+
+
+def run(folder, *arguments):
+    return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "in.toml").write_text(INPUT)
+    return tmp_path
+
+
+def rows(path):
+    with path.open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
+    done = run(folder, "in.toml", "--out", "one", "--threads", "1")
+    assert done.returncode == 0, done.stderr
+    assert "no transition" in done.stdout and "lambda_d" in done.stderr
+    assert [(row["t"], row["iteration"]) for row in rows(folder / "one/iterations.csv")] == [("1", "0"), ("1", "1"), ("0.5", "0")]
+    temperatures = rows(folder / "one/temperatures.csv")
+    assert all(float(row["lambda_d_error"]) > 0 for row in temperatures)
+    assert len(rows(folder / "one/green.csv")) == 2 * 4 * 32
+    assert json.loads((folder / "one/result.json").read_text()) == {"t_c": None, "complete": True}
+    again = run(folder, "one/config.toml", "--out", "two", "--threads", "3", "--quiet")
+    assert again.returncode == 0 and not again.stderr
+    assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()
+    assert run(folder, "in.toml", "--out", "one").returncode == 2
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        ([], "expected an input file"),
+        (["nowhere.toml"], "nowhere.toml"),
+        (["in.toml", "--set", "model.uu=3"], "model.u"),
+        (["in.toml", "--set", "model.density=2.5"], "model.density"),
+        (["in.toml", "--set", "cluster.name=two"], "WIDTHxHEIGHT"),
+        (["in.toml", "--set", "cluster.vectors=[1, 2, 2, 4]"], "found 0"),
+        (["in.toml", "--set", "pairing.frequencies=40"], "at most loop.frequencies"),
+        (["in.toml", "--set", "solver.measurements=3"], "at least one per bin"),
+        (["in.toml", "--nonsense"], "--nonsense"),
+        (["in.toml", "--out", "in.toml"], "expected a folder"),
+    ],
+)
+def test_wrong_input_gets_one_line(folder, arguments, words):
+    done = run(folder, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+
+
+def test_validate_and_options(folder):
+    assert run(folder, "in.toml", "--validate").stdout == "the input is fine\n"
+    assert "solver.walkers" in run(folder, "in.toml", "--print-config").stdout
+    assert (ROOT / "docs" / "plx-dca.md").read_text().endswith(run(folder, "--list-options", "markdown").stdout)
+    for path in sorted((ROOT / "inputs" / "dca").glob("*.toml")):
+        assert run(folder, str(path), "--validate").returncode == 0
