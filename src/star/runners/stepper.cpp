@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mesh/between/gather.hpp"
+#include "star/runners/host_pass_data.hpp"
 #include "star/runners/stage_borders.hpp"
 #include "star/runners/step_account.hpp"
 #include "star/step/block_place.hpp"
@@ -76,65 +77,6 @@ void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux
     stage_output out;
     check_cells(hydro, to.block(slot), m.block_size(), place_of(m, slot), cells_along(f, m.block_size()), out);
     note(std::as_const(out));
-  }
-}
-
-// The data of portable passes (star/step/portable_pass.hpp): tables of the nodes, and fields of additional physics.
-// Empty without additional physics.
-class host_pass_data {
- public:
-  /// The values of a field; the first call adds it.
-  step::node_values& field(int index, int doubles);
-  /// Takes another mesh. `rows`: of each field.
-  void adopt(const step::node_graph& nodes, std::vector<step::node_rows> rows,
-             const std::vector<std::vector<double>>& tables);
-  /// Takes the places of the state: the start of the step, and the two of the stages. Call it before each step.
-  void set_places(mesh::arena& start, mesh::arena& a, mesh::arena& b);
-  /// Nodes, places and fields.
-  const pass_view& view() const { return view_; }
-
- private:
-  std::vector<std::unique_ptr<step::node_values>> fields_;
-  std::optional<node_arrays> arrays_;
-  std::vector<std::int64_t> values_[3];  // by place and slot
-  pass_view view_;
-};
-
-step::node_values& host_pass_data::field(int index, int doubles) {
-  if (static_cast<std::size_t>(index) == fields_.size())
-    fields_.push_back(std::make_unique<step::node_values>(static_cast<std::size_t>(doubles)));
-  return *fields_[static_cast<std::size_t>(index)];
-}
-
-void host_pass_data::adopt(const step::node_graph& nodes, std::vector<step::node_rows> rows,
-                           const std::vector<std::vector<double>>& tables) {
-  arrays_.emplace(nodes);
-  for (std::size_t f = 0; f < fields_.size(); ++f) {
-    step::node_values& field = *fields_[f];
-    field.resize(std::move(rows[f]));
-    view_.fields[f] = {field.data(), field.rows().of.data(), static_cast<std::int32_t>(field.per_node())};
-  }
-  for (std::size_t t = 0; t < tables.size(); ++t) view_.tables[t] = tables[t].data();
-  view_.n = nodes.mesh().block_size();
-  view_.nodes.lower = arrays_->lower.data();
-  view_.nodes.width = arrays_->width.data();
-  view_.nodes.children = arrays_->children.data();
-  view_.nodes.parent = arrays_->parent.data();
-  view_.nodes.around = arrays_->around.data();
-  view_.nodes.first_refined = arrays_->first_refined;
-}
-
-void host_pass_data::set_places(mesh::arena& start, mesh::arena& a, mesh::arena& b) {
-  mesh::arena* const all[] = {&start, &a, &b};
-  view_.n_var = start.variable_count();
-  for (int p = 0; p < 3; ++p) {
-    std::vector<std::int64_t>& values = values_[p];
-    values.assign(all[p]->slots(), -1);
-    for (std::size_t s = 0; s < values.size(); ++s)
-      if (const auto slot = static_cast<mesh::slot_id>(s); all[p]->holds(slot))
-        values[s] = static_cast<std::int64_t>(all[p]->row(slot) * all[p]->stride());
-    view_.nodes.values[p] = values.data();
-    view_.places[p] = all[p]->base();
   }
 }
 
