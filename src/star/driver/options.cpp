@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "star/driving/driving_module.hpp"
 #include "star/frame/rotating_frame.hpp"
 #include "star/gravity/point_mass_module.hpp"
 #include "star/gravity/self_gravity.hpp"
@@ -150,8 +151,10 @@ void input::describe() {
   hydro.describe(table);
   gravity.describe(table);
   point_mass.describe(table);
+  driving.describe(table);
   frame.describe(table);
   refinement.describe(table);
+  diagnostics.describe(table);
   output.describe(table);
   units.describe(table);
   problem->describe(table);
@@ -274,6 +277,9 @@ result<setup> input::prepare() {
                     run.device, parameters->n_species)};
   if (auto fine = run.check(); !fine) return fine.error();
   if (auto fine = refinement.check(); !fine) return fine.error();
+  if (auto fine = driving.check(parameters->eos); !fine) return fine.error();
+  if (diagnostics.stars > 0 && !gravity.self)
+    return error{fmt::format("diagnostics.stars = {}: expected gravity.self = true, found false", diagnostics.stars)};
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
   if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end); !fine) return fine.error();
   const auto code_units = units.make();
@@ -312,6 +318,7 @@ result<setup> input::prepare() {
     if (!module) return module.error();
     modules_.push_back(std::move(*module));
   }
+  if (driving.present()) modules_.push_back(std::make_shared<driving_module>(driving, parameters->eos));
   if (omega != 0.0) {
     if (auto rotates = check_rotating(*box); !rotates) return rotates.error();
     s.hydro.omega = omega;
@@ -343,6 +350,8 @@ result<setup> input::prepare() {
   return s;
 }
 
-bool may_change_on_resume(std::string_view key) { return key.starts_with("output.") || key.starts_with("run."); }
+bool may_change_on_resume(std::string_view key) {
+  return key.starts_with("output.") || key.starts_with("run.") || key.starts_with("diagnostics.");
+}
 
 }  // namespace plx::star

@@ -17,6 +17,8 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
+#include "star/diagnostics/options.hpp"
+#include "star/driving/options.hpp"
 #include "star/frame/options.hpp"
 #include "star/gravity/options.hpp"
 #include "star/gravity/point_mass.hpp"
@@ -105,15 +107,17 @@ class input {
   hydro_options hydro;
   gravity::gravity_options gravity;
   gravity::point_mass_options point_mass;
+  driving_options driving;
   frame_options frame;
   refinement_options refinement;
+  diagnostics_options diagnostics;
   output_options output;
   unit_options units;
   std::unique_ptr<star::problem> problem;
   config_table table;
 
  private:
-  std::vector<std::shared_ptr<const step_module>> modules_;  // of [gravity] and [frame]
+  std::vector<std::shared_ptr<const step_module>> modules_;  // of [gravity], [driving] and [frame]
 
   input() = default;
   static result<std::unique_ptr<input>> make(const std::string& problem);
@@ -121,7 +125,8 @@ class input {
   void describe();
 };
 
-/// May the key's value differ between a checkpoint and the run that continues it? True of [run] and [output].
+/// May the key's value differ between a checkpoint and the run that continues it? True of [run], [output] and
+/// [diagnostics].
 bool may_change_on_resume(std::string_view key);
 
 }  // namespace plx::star

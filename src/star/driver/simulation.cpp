@@ -44,7 +44,9 @@ simulation::simulation(const input& in, const setup& s, runtime& rt, step::excha
       rt_(rt),
       gas_(s, net),
       stepper_(gas_, s, rt.worker_count()),
-      limit_(std::make_unique<block_limit>(in.refinement)) {}
+      limit_(std::make_unique<block_limit>(in.refinement)),
+      accumulates_(accumulating_sums(s.modules)),
+      accumulated_(accumulates_.size()) {}
 
 void simulation::start() {
   as_task(rt_, info_of("star.start"), [this] {
@@ -197,16 +199,26 @@ std::uint32_t simulation::wishes() const {
 void simulation::take_sums(const std::vector<exact_sum>& local) {
   sums_ = local;
   sums_step_ = steps_ + 1;
+  if (!has_accumulating_sums()) return;
+  std::vector<exact_sum> all = local;
+  as_task(rt_, info_of("star.totals"), [&] { sum_over_localities(gas_.net, all); });
+  for (std::size_t i = 0; i < all.size(); ++i) accumulated_[i].add(all[i].value());
+}
+
+bool simulation::has_accumulating_sums() const {
+  return std::find(accumulates_.begin(), accumulates_.end(), true) != accumulates_.end();
 }
 
 std::vector<double> simulation::sums_of_modules() const {
-  const std::size_t count = sum_names(setup_.modules).size();
-  if (count == 0) return {};
-  if (sums_step_ != steps_) return std::vector<double>(count, std::numeric_limits<double>::quiet_NaN());
-  std::vector<exact_sum> sums = sums_;
-  as_task(rt_, info_of("star.totals"), [&] { sum_over_localities(gas_.net, sums); });
-  std::vector<double> values;
-  for (const exact_sum& s : sums) values.push_back(s.value());
+  std::vector<double> values(accumulates_.size(), std::numeric_limits<double>::quiet_NaN());
+  if (values.empty()) return values;
+  if (sums_step_ == steps_) {
+    std::vector<exact_sum> sums = sums_;
+    as_task(rt_, info_of("star.totals"), [&] { sum_over_localities(gas_.net, sums); });
+    std::transform(sums.begin(), sums.end(), values.begin(), [](const exact_sum& s) { return s.value(); });
+  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (accumulates_[i]) values[i] = accumulated_[i].value();
   return values;
 }
 
@@ -274,8 +286,10 @@ int simulation::steps_to_look() const {
   if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
   if (in_.run.max_steps > 0) count = std::min(count, in_.run.max_steps - steps_);
   const output_options& o = in_.output;
-  if (!sum_names(setup_.modules).empty()) count = std::min(count, o.history_interval - steps_ % o.history_interval);
+  if (has_accumulating_sums()) count = 1;
+  if (!accumulates_.empty()) count = std::min(count, o.history_interval - steps_ % o.history_interval);
   if (!o.analysis.empty()) count = std::min(count, o.analysis_interval - steps_ % o.analysis_interval);
+  if (in_.diagnostics.stars > 0) count = std::min(count, in_.diagnostics.interval - steps_ % in_.diagnostics.interval);
   for (const series_options& s : o.series)
     if (s.every_steps > 0) count = std::min(count, s.every_steps - steps_ % s.every_steps);
   if (!o.wait_interval()) count = 1;
@@ -338,6 +352,11 @@ std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() c
       {"signal_rate", rates}};
   if (limit_->present()) all.push_back({"block_limit", {limit_->state()}});
   if (std::vector<double> sums = sums_of_modules(); !sums.empty()) all.emplace_back("module_sums", std::move(sums));
+  if (has_accumulating_sums()) {
+    std::vector<double> list;
+    for (const running_sum& s : accumulated_) list.insert(list.end(), {s.sum, s.lost});
+    all.emplace_back("accumulated_sums", std::move(list));
+  }
   return all;
 }
 
@@ -395,6 +414,10 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
     for (std::size_t i = 0; i < sums_.size() && is_root(gas_.net); ++i) sums_[i].add(sums->at(i));
     sums_step_ = steps_;
   }
+  const std::vector<double>* accumulated = c.state.find("accumulated_sums");
+  if (accumulated != nullptr && accumulated->size() == 2 * accumulated_.size())
+    for (std::size_t i = 0; i < accumulated_.size(); ++i)
+      accumulated_[i] = {accumulated->at(2 * i), accumulated->at(2 * i + 1)};
   return {};
 }
 

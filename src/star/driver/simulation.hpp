@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "num/running_sum.hpp"
 #include "star/device/data/step_rule.hpp"
 #include "star/driver/balancer.hpp"
 #include "star/driver/block_costs.hpp"
@@ -100,7 +101,8 @@ class simulation {
   }  ///< cumulative outflow through all
      ///< boundaries
   /// Totals of the conserved variables over the whole domain, followed by the sums of modules (step_module::sums())
-  /// after the last step: NaN before the first step, and on a device between the steps that it makes together. All.
+  /// after the last step: NaN before the first step, and on a device between the steps that it makes together; those
+  /// that accumulate are always known. All.
   /// Errors: locality_lost, thrown.
   std::vector<double> totals() const;
   /// The worker that last advanced a local block; 0 on a device.
@@ -125,6 +127,7 @@ class simulation {
   void take_sums(const std::vector<exact_sum>& local);
   std::vector<double> totals_of_gas() const;
   std::vector<double> sums_of_modules() const;
+  bool has_accumulating_sums() const;
   int steps_to_look() const;
   void agree(const floor_counts& own_floors);
   std::string describe(const bad_cell& bad, double dt) const;
@@ -143,8 +146,10 @@ class simulation {
   std::vector<double> totals_;                       // of the last step, if the device has returned them
   std::vector<exact_sum> sums_;                      // of modules over local blocks, after the step sums_step_
   std::int64_t sums_step_ = -1;
-  std::int64_t checked_at_ = 0;  // step of the last regrid check
-  double signal_rate_ = 0.0;     // of the whole gas
+  std::vector<bool> accumulates_;         // by sum: step_module::sums_accumulate()
+  std::vector<running_sum> accumulated_;  // by sum, of all localities since the start
+  std::int64_t checked_at_ = 0;           // step of the last regrid check
+  double signal_rate_ = 0.0;              // of the whole gas
   double time_ = 0.0, dt_ = 0.0;
   std::int64_t steps_ = 0, cell_updates_ = 0;
 };

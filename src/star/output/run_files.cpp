@@ -14,6 +14,7 @@
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
+#include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
 #include "trace/task_files.hpp"
 
@@ -41,12 +42,17 @@ run_files::run_files(simulation& sim, const run_request& request)
       diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
       begin_s_(monotonic_seconds()) {
   for (const std::string& name : sim.options().output.analysis) analyses_.push_back(make_analysis(name).value());
+  if (sim.options().diagnostics.stars > 0)
+    diagnostics_ =
+        std::make_unique<star_diagnostics>(sim.state(), sim.options(), sim.settings(), sim.tasks().worker_count());
   summary_.problem = sim.options().problem_name;
   summary_.code_units = sim.settings().code_units;
   summary_.workers = sim.tasks().worker_count();
   summary_.localities = net().count();
   measured_ = is_root(net()) ? folder_.path() : folder_.folder_of(net().here());
 }
+
+run_files::~run_files() = default;
 
 double run_files::wall_of_process_s() const { return monotonic_seconds() - begin_s_; }
 double run_files::wall_s() const { return wall_before_s_ + wall_of_process_s(); }
@@ -65,7 +71,9 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
     start_ = {start->at(0), start->at(1)};
     good_step_ = static_cast<std::int64_t>(start->at(2));
   }
-  history_step_ = analysis_step_ = sim_.steps();
+  history_step_ = analysis_step_ = diagnostics_step_ = sim_.steps();
+  if (const std::vector<double>* stars = c.state.find("diagnostics"); diagnostics_ != nullptr && stars != nullptr)
+    static_cast<void>(diagnostics_->restore(*stars));  // of other options: begins again
   rows_updates_ = sim_.cell_updates();
   row_s_ = counters_s_ = checkpoint_s_ = wall_before_s_;
   series_.restore(c.state, is_in_place(), wall_before_s_);
@@ -120,6 +128,7 @@ result<void> run_files::begin() {
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
     begun_ = true;
     if (auto r = write_summary("running", ""); !r) return r;
+    if (auto r = write_diagnostics_columns(); !r) return r;
     return resumed_ ? cut_tables() : result<void>();
   };
   if (auto r = all(write_first()); !r) return r;
@@ -129,6 +138,7 @@ result<void> run_files::begin() {
   if (resumed_) return {};
   if (auto r = append_history(); !r) return r;
   if (auto r = append_analyses(); !r) return r;
+  if (auto r = append_diagnostics(); !r) return r;
   if (sim_.options().output.mesh_at_start)
     if (auto r = write_mesh(); !r) return r;
   return write_all_series();
@@ -156,6 +166,8 @@ result<void> run_files::after_step(std::uint32_t wished) {
     if (auto r = append_history(); !r) return r;
   if (sim_.steps() % o.analysis_interval == 0)
     if (auto r = append_analyses(); !r) return r;
+  if (sim_.steps() % sim_.options().diagnostics.interval == 0)
+    if (auto r = append_diagnostics(); !r) return r;
   const double before = checked_time_;
   if (mesh_is_due())
     if (auto r = write_mesh(); !r) return r;
@@ -174,6 +186,7 @@ result<void> run_files::after_step(std::uint32_t wished) {
 result<void> run_files::end(const std::string& status, const std::string& message) {
   if (auto r = append_history(); !r) return r;
   if (auto r = append_analyses(); !r) return r;
+  if (auto r = append_diagnostics(); !r) return r;
   if (auto r = append_counters(); !r) return r;
   if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
     if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: a run that continues writes that again

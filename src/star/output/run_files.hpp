@@ -38,6 +38,7 @@ struct checkpoint_state;
 namespace plx::star {
 
 class simulation;
+class star_diagnostics;
 
 /// A request of one locality that all carry out after the next step (simulation::wish).
 enum run_wish : std::uint32_t {
@@ -51,6 +52,7 @@ enum run_wish : std::uint32_t {
 class run_files {
  public:
   run_files(simulation& sim, const run_request& request);
+  ~run_files();
 
   run_folder& folder() { return folder_; }
   /// Restores the numbers in a checkpoint that belong to the files. Call it before begin().
@@ -105,6 +107,8 @@ class run_files {
   result<void> write_together(const std::string& path, Part&& write_part, Whole&& write_whole);
   result<void> append_history();
   result<void> append_analyses();
+  result<void> append_diagnostics();
+  result<void> write_diagnostics_columns() const;
   result<void> append_counters();
   result<void> write_profile();
   result<void> write_tasks();
@@ -113,6 +117,7 @@ class run_files {
   static std::string header_of(const analysis& a);
   result<void> cut_tables() const;
   result<void> cut_table(const std::string& name) const;
+  result<void> check_table(const std::string& name, const std::string& header) const;
   idle_rates measure_idle();
   bool mesh_is_due();
   bool is_in_place() const;
@@ -143,6 +148,8 @@ class run_files {
                                                                 // number
   std::vector<std::unique_ptr<analysis>> analyses_;             // of output.analysis
   std::int64_t analysis_step_ = -1;                             // step of their last rows
+  std::unique_ptr<star_diagnostics> diagnostics_;               // with diagnostics.stars
+  std::int64_t diagnostics_step_ = -1;                          // step of their last row
   double checked_time_ = 0.0;                                   // time of the last call of mesh_is_due()
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones

@@ -11,6 +11,7 @@
 #include "mesh/files/checkpoint.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
+#include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/identity.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/output/run_files.hpp"
@@ -112,6 +113,7 @@ result<void> run_files::write_checkpoint() {
   state.numbers = sim_.numbers();
   state.numbers.push_back({"files", {static_cast<double>(next_mesh_), wall_s()}});
   series_.append_to(state.numbers);
+  if (diagnostics_ != nullptr) state.numbers.push_back({"diagnostics", diagnostics_->state()});
   state.numbers.push_back({"last_mesh", {static_cast<double>(mesh_step_)}});
   state.numbers.push_back({"start", {start_[0], start_[1], static_cast<double>(good_step_)}});
   const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
@@ -13,6 +14,7 @@
 #include "rt/measure/scheduler_counters.hpp"
 #include "rt/runtime.hpp"
 #include "session/diagnose_log.hpp"
+#include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/output/run_files.hpp"
 #include "star/step/gas_step.hpp"
@@ -85,6 +87,42 @@ result<void> run_files::append_analyses() {
   return {};
 }
 
+namespace {
+
+constexpr const char* diagnostics_table = "diagnostics.csv";
+
+std::string header_of(const star_diagnostics& d) {
+  std::string header = "step,time";
+  for (const star_diagnostics::column& c : d.columns()) header += "," + c.name;
+  return header + "\n";
+}
+
+}  // namespace
+
+result<void> run_files::append_diagnostics() {
+  if (diagnostics_ == nullptr || diagnostics_step_ == sim_.steps()) return {};
+  diagnostics_step_ = sim_.steps();
+  sim_.fetch();
+  const bool was_disrupted = diagnostics_->disrupted_star() != 0;
+  const task_info info{probe::register_name("star.diagnostics"), probe::no_key};
+  const std::vector<double> row = sim_.tasks().run(info, [&] { return diagnostics_->row(sim_.time()); });
+  if (!was_disrupted && diagnostics_->disrupted_star() != 0)
+    log_info("step {}: star {} is disrupted at time {:g}: its mass has fallen below {:g} of that in the first row",
+             sim_.steps(), diagnostics_->disrupted_star(), diagnostics_->disruption_time(),
+             sim_.options().diagnostics.disrupted_below);
+  const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
+  return at_root([&] { return append_file(folder_.file(diagnostics_table), star::header_of(*diagnostics_), line); });
+}
+
+// The unit, the factor from code units to it, and the meaning of each column.
+result<void> run_files::write_diagnostics_columns() const {
+  if (diagnostics_ == nullptr) return {};
+  std::string text = "name,unit,factor,meaning\n";
+  for (const star_diagnostics::column& c : diagnostics_->columns())
+    text += fmt::format("{},{},{},{}\n", c.name, c.unit, c.factor, c.help);
+  return write_file(folder_.file("diagnostics_columns.csv"), text);
+}
+
 std::string run_files::header_of(const analysis& a) {
   std::string header = "step,time";
   for (const analysis::column& c : a.columns()) header += "," + c.name;
@@ -92,18 +130,24 @@ std::string run_files::header_of(const analysis& a) {
 }
 
 result<void> run_files::cut_tables() const {
-  if (auto r = cut_table("history.csv"); !r) return r;
+  for (const char* table : {"history.csv", diagnostics_table})
+    if (auto r = cut_table(table); !r) return r;
   for (const std::string& table : folder_.analysis_tables())
     if (auto r = cut_table(table); !r) return r;
   for (std::size_t i = 0; i < analyses_.size(); ++i) {
-    const std::string path = folder_.file(fmt::format("analysis_{}.csv", sim_.options().output.analysis[i]));
-    const std::string header = header_of(*analyses_[i]);
-    const auto text = read_file(path);
-    if (text && !text->starts_with(header))
-      return error{fmt::format("{}: expected the columns '{}' of this program, found '{}'; move the file away", path,
-                               header.substr(0, header.size() - 1), text->substr(0, text->find('\n')))};
+    const std::string name = fmt::format("analysis_{}.csv", sim_.options().output.analysis[i]);
+    if (auto r = check_table(name, header_of(*analyses_[i])); !r) return r;
   }
-  return {};
+  return diagnostics_ == nullptr ? result<void>() : check_table(diagnostics_table, star::header_of(*diagnostics_));
+}
+
+// Rows of other columns cannot be appended.
+result<void> run_files::check_table(const std::string& name, const std::string& header) const {
+  const std::string path = folder_.file(name);
+  const auto text = read_file(path);
+  if (!text || text->starts_with(header)) return {};
+  return error{fmt::format("{}: expected the columns '{}' of this program, found '{}'; move the file away", path,
+                           header.substr(0, header.size() - 1), text->substr(0, text->find('\n')))};
 }
 
 // Removes rows after the checkpoint, which are written again.

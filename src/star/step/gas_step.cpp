@@ -164,6 +164,12 @@ std::vector<std::string> sum_names(std::span<const step_module* const> modules) 
   return all;
 }
 
+std::vector<bool> accumulating_sums(std::span<const step_module* const> modules) {
+  std::vector<bool> all;
+  for (const step_module* m : modules) all.insert(all.end(), m->sums().size(), m->sums_accumulate());
+  return all;
+}
+
 result<void> check_modules(const integrator& scheme, std::span<const step_module* const> modules) {
   for (const step_module* m : modules)
     if (m == nullptr) return error{"additional physics: expected modules, found a null pointer"};

@@ -127,6 +127,9 @@ class step_module {
   /// stage or of after_step(), writes the contributions of its block to stage_fields::sums, [names]; those that are
   /// there at the end of a step are summed exactly.
   virtual std::vector<std::string> sums() const { return {}; }
+  /// Are the columns the totals of the sums over all steps since the start of the run, and not those of the last step?
+  /// A device then makes one step at a time.
+  virtual bool sums_accumulate() const { return false; }
 };
 
 /// A step in the given scheme. The tag of a state or of fluxes is the stage that computes them. States have three
@@ -143,6 +146,8 @@ void set_stage(const integrator& scheme, int stage, pass_view& view);
 
 /// The names of the sums of all modules.
 std::vector<std::string> sum_names(std::span<const step_module* const> modules);
+/// For each of these, step_module::sums_accumulate().
+std::vector<bool> accumulating_sums(std::span<const step_module* const> modules);
 
 /// Checks the recipe of a step with these modules. Errors: one line that names the pass and the field, or the sum.
 result<void> check_modules(const integrator& scheme, std::span<const step_module* const> modules);

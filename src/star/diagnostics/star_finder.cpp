@@ -1,0 +1,152 @@
+#include "star/diagnostics/star_finder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "star/diagnostics/cell_sums.hpp"
+#include "star/hydro/state.hpp"
+
+namespace plx::star {
+
+namespace {
+
+constexpr int most_iterations = 12;
+constexpr double width_of_peak = 4.0;  // in cells, around a peak: no second one is here
+
+struct peak {
+  double density = 0.0;  // 0: none
+  vector at{};
+
+  std::array<double, 4> key() const { return {density, at[0], at[1], at[2]}; }
+  void take(const peak& other) {
+    if (other.key() > key()) *this = other;  // of equal densities, that at the largest x, y, z
+  }
+};
+
+bool is_beyond(std::span<const star_state> known, const vector& x, const vector& g, double width) {
+  return std::all_of(known.begin(), known.end(), [&](const star_state& s) {
+    const vector to = s.centre - x;
+    const double near = width_of_peak * width;
+    return dot(to, to) > near * near && dot(g, to) < 0.0;
+  });
+}
+
+}  // namespace
+
+// A peak is the densest cell at which gravity points away from all peaks before.
+std::vector<star_state> star_finder::peaks() const {
+  std::vector<star_state> all(static_cast<std::size_t>(o_.stars));
+  const auto own = g_.own();
+  const int cells = g_.now.cells();
+  for (std::size_t s = 0; s < all.size(); ++s) {
+    const std::span<const star_state> known(all.data(), s);
+    std::vector<peak> parts(workers_);
+    for_loop({probe::register_name("star.diagnostics"), probe::no_key}, std::size_t{0}, own.size(), [&](std::size_t b) {
+      peak& best = parts[*worker_index()];
+      const double* density = g_.now.block(own[b]);
+      const double* field = field_.values(own[b]);
+      for (int c = 0; c < cells; ++c) {
+        if (density[c] < best.density) continue;
+        const vector x = centre_of(g_.mesh, own[b], c), g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
+        if (is_beyond(known, x, g, g_.mesh.cell_width(own[b]))) best.take({density[c], x});
+      }
+    });
+    peak mine;
+    for (const peak& p : parts) mine.take(p);
+    peak best;
+    for (const std::vector<double>& p : g_.net.all_gather({mine.density, mine.at[0], mine.at[1], mine.at[2]}))
+      best.take({p.at(0), {p.at(1), p.at(2), p.at(3)}});
+    if (best.density == 0.0) break;
+    all[s].largest_density = best.density, all[s].centre = best.at;
+  }
+  return all;
+}
+
+std::vector<star_state> star_finder::species() const {
+  const auto stars = static_cast<std::size_t>(o_.stars);
+  const int cells = g_.now.cells();
+  const cell_sums found = sum_over_cells(g_, workers_, 4 * stars, stars, [&](mesh::slot_id slot, block_sums& to) {
+    const double volume = std::pow(g_.mesh.cell_width(slot), 3);
+    const double* u = g_.now.block(slot);
+    for (int c = 0; c < cells; ++c) {
+      const vector x = centre_of(g_.mesh, slot, c);
+      for (std::size_t s = 0; s < stars; ++s) {
+        const double part = u[(i_species + static_cast<int>(s)) * cells + c];
+        to.add(4 * s, part * volume);
+        to.add_vector(4 * s + 1, (part * volume) * x);
+        to.raise(s, part);
+      }
+    }
+  });
+  std::vector<star_state> all(stars);
+  for (std::size_t s = 0; s < stars; ++s) {
+    const double* sum = &found.sums[4 * s];
+    if (!(sum[0] > 0.0)) continue;
+    all[s].largest_density = found.largest[s];
+    all[s].centre = {sum[1] / sum[0], sum[2] / sum[0], sum[3] / sum[0]};
+  }
+  return all;
+}
+
+std::vector<star_state> star_finder::sums_of(const star_shapes& shapes, std::size_t stars) const {
+  constexpr std::size_t each = 10;
+  const int cells = g_.now.cells();
+  const cell_sums found = sum_over_cells(g_, workers_, each * stars, stars, [&](mesh::slot_id slot, block_sums& to) {
+    const double width = g_.mesh.cell_width(slot), volume = width * width * width;
+    const double *u = g_.now.block(slot), *field = field_.values(slot);
+    for (int c = 0; c < cells; ++c) {
+      const vector x = centre_of(g_.mesh, slot, c), g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
+      const int s = shapes.star_of(x, g, u[c], width);
+      if (s < 0) continue;
+      const std::size_t at = each * static_cast<std::size_t>(s);
+      const double mass = u[c] * volume;
+      to.add(at, mass);
+      to.add_vector(at + 1, mass * x);
+      to.add_vector(at + 4, volume * vector{u[cells + c], u[2 * cells + c], u[3 * cells + c]});
+      to.add_vector(at + 7, mass * g);
+      to.raise(static_cast<std::size_t>(s), u[c]);
+    }
+  });
+  std::vector<star_state> all(stars);
+  for (std::size_t s = 0; s < stars; ++s) {
+    const double* sum = &found.sums[each * s];
+    if (!(sum[0] > 0.0)) continue;
+    const auto mean = [&](std::size_t i) { return vector{sum[i] / sum[0], sum[i + 1] / sum[0], sum[i + 2] / sum[0]}; };
+    all[s] = {sum[0], found.largest[s], mean(1), mean(4), mean(7)};
+  }
+  return all;
+}
+
+found_stars star_finder::near(std::vector<star_state> guess) const {
+  star_shapes shapes(guess, o_);
+  for (int i = 0;; ++i) {
+    std::vector<star_state> next = sums_of(shapes, guess.size());
+    // Membership is by cells, so the iteration ends exactly.
+    const bool same = std::equal(next.begin(), next.end(), guess.begin(), [](const star_state& a, const star_state& b) {
+      return a.mass == b.mass && a.centre == b.centre;
+    });
+    guess = std::move(next);
+    if (same || i == most_iterations) return {std::move(guess), std::move(shapes)};
+    shapes = star_shapes(guess, o_);
+  }
+}
+
+found_stars star_finder::from_nothing(int n_species) const {
+  const bool tagged = n_species >= o_.stars;
+  const std::vector<star_state> start = tagged ? species() : peaks();
+  std::vector<star_state> guess = sums_of(star_shapes::around_peaks(start, o_), start.size());
+  if (!tagged) {
+    double largest = 0.0;
+    for (const star_state& star : guess) largest = std::max(largest, star.mass);
+    // Masses that agree in six digits count as equal: the star found first stays first.
+    const auto rank = [&](const star_state& star) {
+      return largest > 0.0 ? std::round(1e6 * star.mass / largest) : 0.0;
+    };
+    std::stable_sort(guess.begin(), guess.end(),
+                     [&](const star_state& a, const star_state& b) { return rank(a) > rank(b); });
+  }
+  return near(std::move(guess));
+}
+
+}  // namespace plx::star

@@ -1,0 +1,64 @@
+#include "star/driving/driving_module.hpp"
+
+#include <fmt/format.h>
+
+#include "base/config.hpp"
+#include "star/device/portable_operation.hpp"
+
+namespace plx::star {
+
+void driving_options::describe(config_table& t) {
+  t.section("driving", "Driving: angular momentum taken out of the gas, and heat added to it");
+  t.add("driving.angular_momentum", angular_momentum,
+        {.unit = "1/period", .help = "share of the angular momentum about the z axis that the gas loses per period"});
+  t.add("driving.heating", heating,
+        {.unit = "1/period", .help = "share of its thermal energy that the gas gains per period; below 0: loses"});
+  t.add("driving.period", period,
+        {.unit = "code time", .help = "the period of these rates, such as that of the orbit", .min = 0});
+  t.add("driving.start", start, {.unit = "code time", .help = "when driving begins", .min = 0});
+  t.add("driving.periods", periods, {.unit = "periods", .help = "how long it lasts", .above = 0});
+  t.add("driving.least_density", least_density,
+        {.unit = "density", .help = "gas of a lower density is not driven", .min = 0});
+}
+
+result<void> driving_options::check(const eos_parameters& eos) const {
+  if (!present()) return {};
+  if (!(period > 0.0)) return error{fmt::format("driving.period = {:g}: expected a time above 0", period)};
+  if (heating != 0.0 && eos.kind == eos_kind::white_dwarf)
+    return error{"driving.heating: expected 0 with eos.kind = \"white_dwarf\", or another equation of state"};
+  return {};
+}
+
+driving_module::driving_module(const driving_options& o, const eos_parameters& eos)
+    : rates_{.loss = o.angular_momentum / o.period,
+             .heat = o.heating / o.period,
+             .gamma = eos.gamma,
+             .begin = o.start,
+             .end = o.start + o.periods * o.period,
+             .least_density = o.least_density} {}
+
+void driving_module::after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
+                                 gas_passes& on) const {
+  const bool is_first = own.empty();
+  if (is_first) own.push_back(on.add_node_field(r, "driving ledger", 3, step::node_set::blocks, {}));
+  r.add({.name = driving_source::name,
+         .reads = {{f.now}, {f.next}},
+         .writes = {f.next},
+         .kernel = on.portable(device::portable(driving_source{rates_}), f.stage)});
+  std::vector<step::access> reads{{f.now}};
+  if (!is_first) reads.push_back({own[0].field});
+  r.add({.name = driving_ledger::name,
+         .reads = std::move(reads),
+         .writes = {own[0].field},
+         .kernel = on.portable(device::portable(driving_ledger{rates_, own[0].index, is_first}), f.stage)});
+}
+
+void driving_module::after_step(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
+                                gas_passes& on) const {
+  r.add({.name = driving_sums::name,
+         .reads = {{own[0].field}},
+         .writes = {f.sums.field},
+         .kernel = on.portable(device::portable(driving_sums{own[0].index, f.sums.index}), f.stage)});
+}
+
+}  // namespace plx::star
