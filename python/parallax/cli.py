@@ -49,6 +49,21 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--out", type=Path, metavar="FILE", help="the page (default: run/report.html)")
     report.set_defaults(act=_report)
 
+    film = commands.add_parser(
+        "film",
+        help="write a film of density, temperature and the cost of blocks",
+        description="Each mesh file of the run is a frame (output.mesh_interval): density, p/rho and the cost of blocks in "
+        "the orbital plane and edge-on, and with diagnostics.stars separation and masses. Writes an mp4 through ffmpeg, or "
+        "without it an animated PNG.",
+    )
+    film.add_argument("run", type=Path, help="folder of the run")
+    film.add_argument("--out", type=Path, metavar="FILE", help="film.mp4 or film.png (default: in the folder of the run)")
+    film.add_argument("--fps", type=int, default=12, help="frames per second (default: 12)")
+    film.add_argument("--width", type=float, metavar="LENGTH", help="width of the planes in code units (default: all stars)")
+    film.add_argument("--height", type=int, default=1080, metavar="PIXELS", help="of the frames (default: 1080)")
+    film.add_argument("--poster", type=Path, metavar="FILE", help="also write the last frame as PNG")
+    film.set_defaults(act=_film)
+
     diagnose = commands.add_parser(
         "diagnose",
         help="explain what limited the speed of a run, with figures",
@@ -182,6 +197,26 @@ def _report(options) -> int:
     for problem in facts.problems:
         print(f"parallax: {problem}", file=sys.stderr)
     return 2 if facts.problems else 0
+
+
+def _film(options) -> int:
+    from .star.film import write_film
+    from .star.run import Run
+
+    if not 1 <= options.fps <= 120:
+        return _fail(f"--fps {options.fps}: expected 1 to 120 frames per second")
+    if not 120 <= options.height <= 4320:
+        return _fail(f"--height {options.height}: expected 120 to 4320 pixels")
+    if options.width is not None and not options.width > 0:
+        return _fail(f"--width {options.width}: expected a length above 0")
+    for path in (options.out, options.poster):
+        if path and not path.parent.is_dir():
+            return _fail(f"{path.parent}: no such folder, expected one to write {path.name} into")
+    out = write_film(Run(options.run), options.out, options.fps, options.width, options.poster, options.height)
+    print(out)
+    if out.suffix == ".png" and options.out is None:
+        print("parallax: ffmpeg was not found; the film is an animated PNG, which browsers play", file=sys.stderr)
+    return 0
 
 
 def _diagnose(options) -> int:

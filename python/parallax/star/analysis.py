@@ -22,11 +22,15 @@ def drift(history, name: str) -> np.ndarray:
 
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
     that this mass and energy can carry. The outflow is the column out_<name>, if the history has one. With
-    self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0.
+    self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0. Energy that
+    driving has added is left out.
     """
     total = history.numbers(name)
     if name == "energy" and "gravity_energy" in history:
         total = total + gravity_energy(history)
+    if name == "energy":
+        for driven in ("driving_work", "driving_heat"):  # what driving has added since the start
+            total = total - history.numbers(driven) if driven in history else total
     if f"out_{name}" in history:
         lost = history.numbers(f"out_{name}")
         total = total + (lost - lost[:1])

@@ -13,6 +13,7 @@ from ..picture import dark, light, render
 from ..text import count, percent, seconds, trimmed
 from . import curves, planes
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
+from .orbits import orbit_picture, read_orbits, wave_picture
 from .pixels import read_pixels
 
 
@@ -80,6 +81,8 @@ class Physics(Part):
             self.part("Profile", self.profile), self.part("First and last", self.first_last),
             self.part("Over time", self.film), self.part("Conserved totals", self.conserved),
         ]
+        if (self.facts.run.folder / "diagnostics.csv").exists():
+            rest.insert(0, self.part("Orbits", self.orbits))
         if self.facts.run.images:
             rest.append(self.part("Slices and projections", self.images))
         return f'<div class="grid">{self.part("Slice", self.slice)}<div>{tables}</div></div>{"".join(rest)}'
@@ -93,6 +96,11 @@ class Physics(Part):
         return self.picture(
             planes.plane_picture("density", planes.name_of(cut), caption, cut, layer, blocks, "Slice through the mesh.")
         )
+
+    def orbits(self) -> str:
+        table = need(read_orbits(self.facts.run.folder), "diagnostics.csv has no rows")
+        pictures = [orbit_picture(table)] + ([wave_picture(table)] if table.pair else [])
+        return "".join(self.picture(picture) for picture in pictures)
 
     def images(self) -> str:
         pictures = [planes.pixels_picture(read_pixels(paths[-1])) for paths in self.facts.run.images.values()]

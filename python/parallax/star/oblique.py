@@ -1,0 +1,61 @@
+"""A plane through the mesh in any direction that contains the z axis: the block and the cell under each of its pixels.
+
+Cost: reading the blocks that the plane touches. Example to read: tests/star/test_film.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class Oblique:
+    """The vertical plane through `centre` along (cos phase, sin phase, 0): pixels [vertical][horizontal], row 0 at the bottom.
+
+    blocks  [vertical][horizontal] the block under each pixel, -1 outside of the mesh
+    extent  u0, u1, z0, z1 relative to the centre
+    """
+
+    def __init__(self, mesh, centre, phase: float, half_width: float, half_height: float, pixels: int = 720):
+        self.mesh = mesh
+        rows = max(8, round(pixels * half_height / half_width))
+        u = (np.arange(pixels) + 0.5) / pixels * 2 * half_width - half_width
+        z = (np.arange(rows) + 0.5) / rows * 2 * half_height - half_height
+        self.extent = (-half_width, half_width, -half_height, half_height)
+        u, z = np.meshgrid(u, z)
+        points = np.stack([centre[0] + u * np.cos(phase), centre[1] + u * np.sin(phase), centre[2] + z], axis=-1)
+        self.blocks = np.full(u.shape, -1)
+        self._cells = np.zeros(u.shape, dtype=np.int64)
+        roots = mesh.root_size // mesh.block_size
+        for level in np.unique(mesh.levels):
+            count = roots * 2 ** int(level)
+            width = (mesh.domain_upper - mesh.domain_lower) / count
+            at = np.floor((points - mesh.domain_lower) / width).astype(np.int64)
+            inside = np.all((at >= 0) & (at < count), axis=-1)
+            mine = np.flatnonzero(mesh.levels == level)
+            keys = _key(mesh.locations[mine], count)
+            order = np.argsort(keys)
+            found = np.searchsorted(keys[order], _key(at, count)).clip(max=len(mine) - 1)
+            hit = inside & (keys[order][found] == _key(at, count))
+            self.blocks[hit] = mine[order][found][hit]
+            part = (points - mesh.domain_lower) / width - at
+            cell = np.clip((part * mesh.block_size).astype(np.int64), 0, mesh.block_size - 1)
+            n = mesh.block_size
+            self._cells[hit] = ((cell[..., 2] * n[1] + cell[..., 1]) * n[0] + cell[..., 0])[hit]
+
+    def image(self, name: str) -> np.ndarray:
+        """The cells of a variable."""
+        out = np.full(self.blocks.shape, np.nan)
+        for begin, end in self.mesh.batches():
+            here = (self.blocks >= begin) & (self.blocks < end)
+            if np.any(here):
+                values = self.mesh.read(name, begin, end).reshape(end - begin, -1)
+                out[here] = values[self.blocks[here] - begin, self._cells[here]]
+        return out
+
+    def of_blocks(self, values) -> np.ndarray:
+        """One number per block of the mesh."""
+        return np.where(self.blocks >= 0, np.asarray(values, dtype=float)[self.blocks], np.nan)
+
+
+def _key(at, count):
+    return (at[..., 2] * count[1] + at[..., 1]) * count[0] + at[..., 0]

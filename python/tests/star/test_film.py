@@ -1,0 +1,129 @@
+"""Films and orbit pictures of a made-up run: two clumps in orbit."""
+
+import numpy as np
+import pytest
+import synthetic
+from PIL import Image
+
+from parallax.cli import main
+from parallax.star import film as film_module
+from parallax.star.facts import Facts
+from parallax.star.film import Mp4, nice_length
+from parallax.star.oblique import Oblique
+from parallax.star.orbits import orbit_picture, read_orbits, wave_picture
+from parallax.star.parts import Physics
+from parallax.star.run import Run
+
+
+def clumps(t):
+    def fields(x, y, z):
+        rho = 1e-6
+        for mass, at in ((0.6, 0.4), (0.4, -0.6)):
+            d2 = (x - at * np.cos(t)) ** 2 + (y - at * np.sin(t)) ** 2 + z**2
+            rho = rho + mass * np.exp(-d2 / 0.012)
+        return {"rho": rho, "vel1": 0 * rho, "vel2": 0 * rho, "vel3": 0 * rho, "press": rho**2}
+
+    return fields
+
+
+@pytest.fixture(scope="module")
+def orbit(tmp_path_factory):
+    """A run of two frames with diagnostics."""
+    run = tmp_path_factory.mktemp("orbit")
+    (run / "mesh").mkdir()
+    leaves = [(1, (x, y, z)) for x in range(4) for y in range(4) for z in range(2)]
+    box = {"root": (2, 2, 1), "lower": (-1, -1, -0.5), "upper": (1, 1, 0.5)}
+    for i, t in enumerate((0.0, 0.7)):
+        cost = np.linspace(1, 2, len(leaves)) * 1e-3
+        synthetic.write_mesh(
+            run / "mesh" / f"two_stars.{i:05d}.athdf", leaves, clumps(t), 8, t, 1 + 10 * i, {"Cost": cost}, **box
+        )
+    t = np.linspace(0, 0.8, 9)
+    columns = {"step": range(9), "time": t, "star_1_mass": 0.6 + 0 * t, "star_2_mass": 0.4 - 0.3 * t}
+    for star, at in ((1, 0.4), (2, -0.6)):
+        columns |= {f"star_{star}_centre_x": at * np.cos(t), f"star_{star}_centre_y": at * np.sin(t)}
+        columns |= {f"star_{star}_spin_z": 0.01 + 0 * t}
+    columns |= {"separation_1_2": 1 - 0.1 * t, "semi_major_axis_1_2": 1 - 0.1 * t, "orbits_1_2": t / (2 * np.pi)}
+    columns |= {"orbital_angular_momentum_1_2": 0.24 + 0 * t, "unbound_mass": 0 * t}
+    columns |= {"wave_plus": -np.cos(2 * t), "wave_cross": -np.sin(2 * t)}
+    columns |= {"disrupted_star": 2 * (t > 0.7), "disruption_time": np.where(t > 0.7, 0.72, np.nan)}
+    synthetic.write_csv(run / "diagnostics.csv", columns)
+    units = {"name": ["star_1_mass", "separation_1_2"], "unit": ["g", "cm"], "factor": [2e33, 7e10], "meaning": ["", ""]}
+    synthetic.write_csv(run / "diagnostics_columns.csv", units)
+    return run
+
+
+def test_a_film_without_ffmpeg_is_an_animated_png(orbit, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(film_module.shutil, "which", lambda _: None)
+    out = tmp_path / "film.png"
+    options = ["--height", "270", "--poster", str(tmp_path / "last.png")]
+    assert main(["film", str(orbit), "--out", str(out), *options]) == 0
+    with Image.open(out) as film:
+        assert film.n_frames == 2 and film.size == (480, 270)
+        first = np.asarray(film.convert("RGB"), dtype=float)
+        film.seek(1)
+        second = np.asarray(film.convert("RGB"), dtype=float)
+    assert np.mean(np.abs(first - second)) > 0.5  # the stars have moved
+    assert (tmp_path / "last.png").stat().st_size > 10_000
+    assert not list(tmp_path.glob(".*.part"))
+    assert main(["film", str(orbit), "--out", str(tmp_path / "film.mp4")]) == 2
+    assert "needs the program ffmpeg" in capsys.readouterr().err
+    assert main(["film", str(orbit), "--out", str(tmp_path / "film.avi")]) == 2
+    assert "expected a name that ends in .mp4 or .png" in capsys.readouterr().err
+
+
+def test_frames_go_to_ffmpeg_and_its_error_is_reported(tmp_path):
+    program = tmp_path / "ffmpeg"
+    program.write_text(f"#!/bin/sh\nwc -c > {tmp_path}/bytes\necho no such codec >&2\nexit 1\n")
+    program.chmod(0o755)
+    writer = Mp4(str(program), tmp_path / "film.mp4", 12)
+    writer.add(np.zeros((4, 6, 4), dtype=np.uint8))
+    writer.add(np.zeros((4, 6, 4), dtype=np.uint8))
+    with pytest.raises(Exception, match="ffmpeg failed .no such codec"):
+        writer.end()
+    assert (tmp_path / "bytes").read_text().strip() == "192"
+
+
+def test_the_oblique_plane_shows_the_cells_under_it(orbit):
+    with Run(orbit).mesh(1) as mesh:
+        plane = Oblique(mesh, np.zeros(3), 0.7, 0.9, 0.4, pixels=90)
+        density, blocks = plane.image("rho"), plane.of_blocks(np.arange(mesh.n_blocks))
+        outside = Oblique(mesh, np.zeros(3), 0.7, 3.0, 0.4, pixels=90)
+        assert np.isnan(outside.image("rho")[0, 0]) and np.isnan(outside.of_blocks(np.zeros(64))[0, -1])
+    row = density[density.shape[0] // 2]
+    u = (np.arange(90) + 0.5) / 90 * 1.8 - 0.9
+    assert abs(u[np.argmax(row)] - 0.4) < 0.07
+    assert abs(u[np.argmax(np.where(u < 0, row, 0))] + 0.6) < 0.07
+    assert np.all(np.isfinite(blocks)) and len(np.unique(blocks)) > 4
+
+
+def test_orbits_have_time_units_and_disruption(orbit):
+    table = read_orbits(orbit)
+    assert table.stars == 2 and table.pair == "_1_2"
+    assert table.at(0.4) == "0.06 orbits"
+    assert table.phase(0.35) % (2 * np.pi) == pytest.approx(0.35, abs=1e-6)
+    assert table.column("star_1_mass")[0] == pytest.approx(1.2e33) and table.unit("star_1_mass") == "g"
+    assert table.unit("star_2_mass") == "code units"
+    star, when = table.disruption
+    assert star == 2 and when == pytest.approx(0.72 / (2 * np.pi))
+    assert "star 2 is disrupted" in orbit_picture(table).caption
+    assert wave_picture(table).title == "Gravitational waves"
+
+
+def test_the_report_shows_them(orbit):
+    facts, pngs = Facts(Run(orbit)), {}
+    assert "Gravitational waves" in Physics(facts, pngs).orbits()
+    assert sorted(pngs) == ["orbits", "waves"]
+    facts.close()
+
+
+def test_a_run_without_mesh_files_is_refused(tmp_path, capsys):
+    (tmp_path / "run.json").write_text('{"problem": "two_stars"}')
+    assert main(["film", str(tmp_path)]) == 2
+    assert "no mesh files" in capsys.readouterr().err
+    assert main(["film", str(tmp_path), "--fps", "0"]) == 2
+
+
+@pytest.mark.parametrize("width,length", [(1.0, 0.2), (8.0, 2.0), (3e-3, 5e-4), (21.0, 5.0)])
+def test_scale_bars_have_round_lengths(width, length):
+    assert nice_length(width) == pytest.approx(length)
