@@ -7,7 +7,9 @@ cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")"
 
 help() {
   cat <<'TEXT'
-./plx demo [-n N]               build plx-star, run a Sedov blast on an adaptive mesh (on N processes), draw its report
+./plx demo [blast|merger] [-n N]
+                                build plx-star, run a Sedov blast on an adaptive mesh (on N processes), draw its report;
+                                merger: two stars that merge, with a film (some minutes)
 ./plx test [-R REGEX]           build what tests need, run them (C++ and Python, not the slow ones), print a summary
            [--sanitize rt|all]  the suites of rt (or all) under ThreadSanitizer and AddressSanitizer instead
            [--all]              build everything, run every test, under every preset (release, debug, asan, tsan)
@@ -20,6 +22,7 @@ help() {
                                 configure and build (default: release, everything)
 ./plx report RUN                draw the report of a run of plx-star (RUN/report.html)
 ./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
+./plx film RUN                  a film of a run: density, temperature, cost of blocks
 ./plx diagnose RUN [--json]     causes of lost time in a run, in at most ten sentences with figures and advice
 ./plx scale RUN                 replay a run on 2 to 4096 simulated nodes: predicted scaling, and what limits it
 ./plx scale check               compare replays with real runs on 1, 2 and 4 processes of this machine
@@ -48,13 +51,13 @@ case $command in
   lint) script=run_lint ;;
   docs) script=run_docs ;;
   doctor) script=install ;;
-  report | compare | diagnose | top | scale) script=run_parallax; set -- "$command" "$@" ;;
+  report | film | compare | diagnose | top | scale) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
   *)
     near=$(python3 -c 'import difflib, sys
 print("".join(f"did you mean {n}? " for n in difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)))' "$command" demo test \
-      bench build report compare scale diagnose top lint docs doctor help 2>/dev/null || true)
-    echo "plx: '$command' is not a command; ${near}expected demo, test, bench, build, report, compare, scale, diagnose, top, lint, docs, doctor or help" >&2
+      bench build report film compare scale diagnose top lint docs doctor help 2>/dev/null || true)
+    echo "plx: '$command' is not a command; ${near}expected demo, test, bench, build, report, film, compare, scale, diagnose, top, lint, docs, doctor or help" >&2
     exit 2 ;;
 esac
 

@@ -1,4 +1,7 @@
-"""`./plx demo [-n N]`: builds plx-star, runs the Sedov blast of inputs/sedov_demo.toml, on N processes, draws its report."""
+"""`./plx demo [blast|merger] [-n N]`: builds plx-star, runs an input of the demonstration on N processes, draws its report.
+
+blast: a Sedov blast, some seconds. merger: two stars that merge, some minutes, with a film.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ import install
 import pyenv
 from console import ROOT, duration, fail, job_command, job_environment, say, shown, step, why_no_jobs
 
-INPUT = ROOT / "inputs" / "sedov_demo.toml"
+INPUTS = {"blast": ROOT / "inputs" / "sedov_demo.toml", "merger": ROOT / "inputs" / "merger_demo.toml"}
 
 
 def fresh_folder() -> Path:
@@ -46,36 +49,39 @@ process_count.__name__ = "number of processes (1 to 1024)"
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="./plx demo", description="Build, run a Sedov blast, draw its report.")
+    parser = argparse.ArgumentParser(prog="./plx demo", description="Build, run a simulation, draw its report.")
+    parser.add_argument("which", nargs="?", choices=INPUTS, default="blast",
+                        help="a blast wave (default; seconds), or two stars that merge, with a film (minutes)")
     parser.add_argument("--out", type=Path, help="folder of the run (default: runs/demo-<date>-<time>)")
     parser.add_argument("-n", type=process_count, default=1, metavar="N", help="number of processes, started by mpirun (default: 1)")
     options = parser.parse_args(arguments)
-    command = launcher(options.n)
+    command, toml = launcher(options.n), INPUTS[options.which]
     begin = time.monotonic()
     install.ensure(["build"], also=pyenv.apt_packages("report"))
     python = pyenv.ensure("report")
     builds.configure("release")
-    if "plx-star" not in builds.targets_of("release") or not INPUT.is_file():
-        fail(f"this checkout has no demo yet: expected the target plx-star and {shown(INPUT)}")
+    if "plx-star" not in builds.targets_of("release") or not toml.is_file():
+        fail(f"this checkout has no demo yet: expected the target plx-star and {shown(toml)}")
     builds.build("release", ["plx-star"])
     run = options.out or fresh_folder()
-    step(f"running {shown(INPUT)}")
+    step(f"running {shown(toml)}")
     run.parent.mkdir(parents=True, exist_ok=True)
     try:
         code = subprocess.run(
-            [*command, str(builds.folder_of("release") / "bin" / "plx-star"), str(INPUT), "--out", str(run)],
+            [*command, str(builds.folder_of("release") / "bin" / "plx-star"), str(toml), "--out", str(run)],
             cwd=ROOT, env=job_environment(),
         ).returncode
     except KeyboardInterrupt:
         return 130
     if code != 0:
         fail(f"plx-star ended with code {code}", code if code in (2, 130) else 1)
-    step("drawing the report")
-    code = subprocess.run(
-        [python, "-B", "-m", "parallax", "report", str(run)], cwd=ROOT, env=pyenv.environment()
-    ).returncode
-    if code != 0:
-        fail(f"parallax report {shown(run)} ended with code {code}")
+    for act in ("report",) if options.which == "blast" else ("report", "film"):
+        step(f"drawing the {act}")
+        code = subprocess.run(
+            [python, "-B", "-m", "parallax", act, str(run)], cwd=ROOT, env=pyenv.environment()
+        ).returncode
+        if code != 0:
+            fail(f"parallax {act} {shown(run)} ended with code {code}")
     say(f"  whole demo    {duration(time.monotonic() - begin)} with set-up and build")
     return 0
 

@@ -125,6 +125,11 @@ def test_benchmark_rows_off_the_convention_are_refused(rows, message, capsys):
     assert message in capsys.readouterr().err
 
 
+def test_the_inputs_of_the_demonstrations_exist():
+    assert list(run_demo.INPUTS) == ["blast", "merger"]
+    assert all(toml.is_file() for toml in run_demo.INPUTS.values())
+
+
 def test_demo_never_writes_into_a_folder_that_exists(monkeypatch, tmp_path):
     monkeypatch.setattr(run_demo, "ROOT", tmp_path)
     monkeypatch.setattr(run_demo.time, "strftime", lambda form: "demo-now")
