@@ -26,6 +26,7 @@ class nonuniform_fourier {
   /// For n = 0 ... n_frequencies - 1. Requires: n_frequencies >= 1.
   explicit nonuniform_fourier(int n_frequencies);
 
+  /// The number of frequencies.
   int n_frequencies() const noexcept { return n_frequencies_; }
   /// Length of a grid.
   std::size_t grid_size() const noexcept { return static_cast<std::size_t>(n_points_) + width; }

@@ -19,9 +19,12 @@ struct estimate {
 /// Source: Flyvbjerg, Petersen (1989).
 class binning {
  public:
+  /// Adds a sample.
   void add(double x);
 
+  /// The number of samples.
   std::uint64_t count() const noexcept { return levels_.empty() ? 0 : levels_[0].count; }
+  /// The mean of the samples; zero without any.
   double mean() const noexcept { return levels_.empty() ? 0 : levels_[0].mean; }
   /// Standard error of the mean as if the samples were independent.
   double naive_error() const noexcept { return error_of_level(0); }
@@ -33,6 +36,7 @@ class binning {
   double autocorrelation_time() const noexcept;
   /// Standard error of the mean from blocks of 2^level samples; zero with fewer than two blocks.
   double error_of_level(std::size_t level) const noexcept;
+  /// The number of levels that have samples.
   std::size_t level_count() const noexcept { return levels_.size(); }
 
  private:

@@ -13,6 +13,7 @@
 
 namespace plx {
 
+/// How an operand of a product enters: as it is, transposed, or transposed and complex conjugate.
 enum class transposed { no, yes, conjugate };
 
 /// c = alpha op(a) op(b) + beta c. Shapes: op(a) [m][k], op(b) [k][n], c [m][n]. c must not overlap a or b.
@@ -52,6 +53,7 @@ struct general_eigensystem {
   std::vector<std::complex<double>> values;
   complex_matrix vectors;  // column j belongs to values[j]; Euclidean norm 1
 };
+/// Requires: a square. Errors: an assertion if the iteration does not converge. Cost: about 25 n^3.
 general_eigensystem diagonalize(matrix_view<std::complex<double>> a);
 
 }  // namespace plx

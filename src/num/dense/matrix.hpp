@@ -27,6 +27,7 @@ struct matrix_view {
   noexcept : data(v.data), rows(v.rows), columns(v.columns), stride(v.stride) {}
 
   T& operator()(int i, int j) const noexcept { return data[i + static_cast<std::ptrdiff_t>(j) * stride]; }
+  /// The first element of column j.
   T* column(int j) const noexcept { return data + static_cast<std::ptrdiff_t>(j) * stride; }
   /// The part of r x c elements with the upper left corner (i, j).
   matrix_view block(int i, int j, int r, int c) const {
@@ -46,22 +47,29 @@ class matrix {
     PLX_ASSERT(rows >= 0 && columns >= 0, rows, columns);
     data_.assign(static_cast<std::size_t>(stride_) * columns, T());
   }
+  /// The unit matrix of n rows.
   static matrix identity(int n) {
     matrix m(n, n);
     for (int i = 0; i < n; ++i) m(i, i) = T(1);
     return m;
   }
 
+  /// The size.
   int rows() const noexcept { return rows_; }
+  /// The size.
   int columns() const noexcept { return columns_; }
+  /// Elements from column to column.
   int stride() const noexcept { return stride_; }
+  /// The first element.
   T* data() noexcept { return data_.data(); }
   const T* data() const noexcept { return data_.data(); }
   T& operator()(int i, int j) noexcept { return data_[i + static_cast<std::size_t>(j) * stride_]; }
   const T& operator()(int i, int j) const noexcept { return data_[i + static_cast<std::size_t>(j) * stride_]; }
+  /// The first element of column j.
   T* column(int j) noexcept { return data() + static_cast<std::size_t>(j) * stride_; }
   const T* column(int j) const noexcept { return data() + static_cast<std::size_t>(j) * stride_; }
 
+  /// A view of all elements; a change of the size invalidates it.
   matrix_view<T> view() noexcept { return {data(), rows_, columns_, stride_}; }
   matrix_view<const T> view() const noexcept { return {data(), rows_, columns_, stride_}; }
   operator matrix_view<T>() noexcept { return view(); }
@@ -96,7 +104,9 @@ class matrix {
   std::vector<T> data_;
 };
 
+/// A matrix of real numbers.
 using real_matrix = matrix<double>;
+/// A matrix of complex numbers.
 using complex_matrix = matrix<std::complex<double>>;
 
 }  // namespace plx

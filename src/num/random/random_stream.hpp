@@ -34,7 +34,9 @@ class random_stream {
   /// Uniform in {0, ..., n - 1}; the probabilities differ by less than n 2^-53. Requires: 0 < n < 2^32.
   int below(int n) noexcept { return static_cast<int>(uniform() * n); }
 
+  /// The seed of all streams.
   std::uint64_t seed() const noexcept { return seed_; }
+  /// The number of this stream.
   std::uint64_t stream() const noexcept { return stream_; }
   /// How many numbers have been drawn.
   std::uint64_t position() const noexcept { return position_; }
