@@ -114,9 +114,7 @@ int run(const command_line& c, runtime_options options, const qmc::dca_options& 
   options.measure = std::move(measure);
   std::signal(SIGINT, on_stop);
   std::signal(SIGTERM, on_stop);
-  const auto lattice = o.vectors.empty()
-                           ? qmc::cluster::named(o.cluster)
-                           : qmc::cluster::spanned_by({o.vectors[0], o.vectors[1]}, {o.vectors[2], o.vectors[3]});
+  const auto lattice = o.make_cluster();
   observer watch(*out, *lattice, c.quiet);
   runtime rt(options);
   const auto done = rt.run([&] { return qmc::run_dca(o, watch); });

@@ -70,6 +70,9 @@ nonuniform_fourier::nonuniform_fourier(int n_frequencies)
     correction_[n] =
         1 / (2 * integrate(rule, 0, 0.5 * width, [&](double u) { return window(u) * std::cos(theta * u); }));
   }
+  roots_.resize(2 * static_cast<std::size_t>(n_points_));
+  for (std::size_t k = 0; k < roots_.size(); ++k)
+    roots_[k] = std::polar(1.0, std::numbers::pi * static_cast<double>(k) / n_points_);
 }
 
 PLX_NUM_CLONES void nonuniform_fourier::spread(std::span<const point> points) const noexcept {
@@ -106,16 +109,13 @@ void nonuniform_fourier::transform(std::span<const double> grid, std::span<std::
     for (; to >= n_points_; to -= n_points_) sign = -sign;
     folded[to] += sign * grid[m];
   }
-  std::vector<std::complex<double>> roots(2 * static_cast<std::size_t>(n_points_));
-  for (std::size_t k = 0; k < roots.size(); ++k)
-    roots[k] = std::polar(1.0, std::numbers::pi * static_cast<double>(k) / n_points_);
   for (int n = 0; n < n_frequencies_; ++n) {
     std::complex<double> sum = 0;
     std::size_t phase = 0;
     for (int m = 0; m < n_points_; ++m) {
-      sum += folded[m] * roots[phase];
+      sum += folded[m] * roots_[phase];
       phase += 2 * static_cast<std::size_t>(n) + 1;
-      if (phase >= roots.size()) phase -= roots.size();
+      if (phase >= roots_.size()) phase -= roots_.size();
     }
     out[n] = sum * correction_[n];
   }

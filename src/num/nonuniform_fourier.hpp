@@ -51,6 +51,7 @@ class nonuniform_fourier {
   int n_frequencies_, n_points_;
   std::array<std::array<double, width>, degree + 1> window_;  // coefficients of powers of t in [-1, 1]
   std::vector<double> correction_;                            // one over the transform of the window
+  std::vector<std::complex<double>> roots_;                   // exp(i pi k / n_points_), [2 n_points_]
 };
 
 }  // namespace plx

@@ -87,27 +87,4 @@ std::vector<estimate> jackknife_estimates(const std::vector<std::vector<double>>
 
 }  // namespace detail
 
-double chi_squared_p_value(double chi_squared, int degrees) {
-  PLX_ASSERT(degrees > 0, degrees);
-  const double a = 0.5 * degrees, x = 0.5 * chi_squared;
-  if (!(x > 0)) return x == x ? 1 : x;
-  const double factor = std::exp(a * std::log(x) - x - std::lgamma(a));
-  if (x < a + 1) {  // the series of the lower function
-    double term = 1 / a, sum = term;
-    for (double k = a + 1; term > sum * 1e-16; ++k) sum += term *= x / k;
-    return 1 - factor * sum;
-  }
-  // The continued fraction of the upper function, by Lentz's method.
-  double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
-  for (int i = 1; i < 10000; ++i) {
-    const double numerator = -i * (i - a);
-    b += 2;
-    d = 1 / (numerator * d + b);
-    c = b + numerator / c;
-    h *= d * c;
-    if (std::abs(d * c - 1) < 1e-15) break;
-  }
-  return factor * h;
-}
-
 }  // namespace plx

@@ -69,8 +69,4 @@ std::vector<estimate> jackknife(std::span<const std::vector<double>> bins, F&& f
   return detail::jackknife_estimates(results);
 }
 
-/// The probability that a chi-squared variable with that many degrees of freedom is larger. Cost: O(sqrt(degrees)).
-/// Source: the regularized incomplete gamma function by its series and its continued fraction (Abramowitz, Stegun 6.5).
-double chi_squared_p_value(double chi_squared, int degrees);
-
 }  // namespace plx

@@ -9,11 +9,6 @@
 namespace plx::qmc {
 namespace {
 
-cluster cluster_of(const dca_options& o) {
-  return o.vectors.empty() ? cluster::named(o.cluster).value()
-                           : cluster::spanned_by({o.vectors[0], o.vectors[1]}, {o.vectors[2], o.vectors[3]}).value();
-}
-
 // Sigma = 1 / G0 - 1 / G; at high frequencies, where its noise exceeds it, the two leading terms: U (n - 1) / 2, and
 // the coefficient of 1 / iw fitted below.
 matsubara_function self_energy_of(const matsubara_function& g0, const matsubara_function& g, double u, double n,
@@ -43,7 +38,7 @@ class loop {
   loop(const dca_options& o, dca_observer& observer)
       : options_(o),
         observer_(observer),
-        cluster_(std::make_shared<const cluster>(cluster_of(o))),
+        cluster_(std::make_shared<const cluster>(o.make_cluster().value())),
         grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1),
         sigma_(cluster_->n_sites(), o.frequencies) {}
 

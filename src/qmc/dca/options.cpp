@@ -2,8 +2,6 @@
 
 #include <fmt/core.h>
 
-#include "qmc/cluster/cluster.hpp"
-
 namespace plx::qmc {
 
 void dca_options::describe(config_table& t) {
@@ -48,13 +46,15 @@ void dca_options::describe(config_table& t) {
       {.unit = "1", .help = "positive frequencies of the pair function; 0: it is not measured", .min = 0, .max = 512});
 }
 
-result<void> dca_options::check() const {
-  if (!vectors.empty() && vectors.size() != 4)
+result<qmc::cluster> dca_options::make_cluster() const {
+  if (vectors.empty()) return qmc::cluster::named(cluster);
+  if (vectors.size() != 4)
     return error{fmt::format("cluster.vectors: expected four integers a1x, a1y, a2x, a2y, found {}", vectors.size())};
-  using geometry = qmc::cluster;
-  const auto c = vectors.empty() ? geometry::named(cluster)
-                                 : geometry::spanned_by({vectors[0], vectors[1]}, {vectors[2], vectors[3]});
-  if (!c) return c.error();
+  return qmc::cluster::spanned_by({vectors[0], vectors[1]}, {vectors[2], vectors[3]});
+}
+
+result<void> dca_options::check() const {
+  if (const auto c = make_cluster(); !c) return c.error();
   if (temperatures.empty()) return error{"loop.temperatures: expected at least one temperature, found none"};
   if (static_cast<std::int64_t>(walkers) * bins < 2)
     return error{"solver.bins: expected at least two bins of all walkers together, for errors; found one"};

@@ -7,6 +7,7 @@
 
 #include "base/config.hpp"
 #include "base/result.hpp"
+#include "qmc/cluster/cluster.hpp"
 
 namespace plx::qmc {
 
@@ -31,6 +32,8 @@ struct dca_options {
   int pair_frequencies = 16;
 
   void describe(config_table& t);
+  /// The cluster of `vectors` or of the name. Errors: one line: there is no such cluster.
+  result<qmc::cluster> make_cluster() const;
   /// Checks values that depend on each other. Error: one line.
   result<void> check() const;
 };

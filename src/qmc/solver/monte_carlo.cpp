@@ -49,7 +49,6 @@ struct chain {
     state->advance(moves);
     if (++advanced % options.rebuild_interval == 0) state->rebuild();
     orders.add(state->order());
-    signs.add(state->sign());
     buffers[buffer].take(*state);
   }
 
@@ -68,7 +67,7 @@ struct chain {
   std::optional<pair_accumulator> pairs;
   std::array<snapshot, 2> buffers;
   std::vector<measurement_bin> bins;
-  binning orders, signs;
+  binning orders;
   int moves = 1, advanced = 0;
 };
 
@@ -152,7 +151,6 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
     for (const auto& c : chains) {
       for (auto& b : c->bins) r.bins.push_back(std::move(b));
       r.orders.push_back(c->orders);
-      r.signs.push_back(c->signs);
       const auto& s = c->state->statistics();
       r.moves.proposed += s.proposed;
       r.moves.accepted += s.accepted;

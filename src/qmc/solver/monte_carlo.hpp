@@ -47,7 +47,7 @@ struct impurity {
 
 struct monte_carlo_result {
   std::vector<measurement_bin> bins;         // [walker][bin], flat
-  std::vector<binning> orders, signs;        // [walker]: series of the expansion order and of the sign
+  std::vector<binning> orders;               // [walker]: series of the expansion order
   walker_statistics moves;                   // of all walkers
   double mean_autocorrelation_time() const;  // of the order, in measurements
 };

@@ -40,7 +40,6 @@ void submatrix_walker::advance(int n) {
         ++statistics_.accepted;
         if (last_ratio_ < 0) sign_ = -sign_;
       }
-      if (at < count) ++early_batches_;
       apply_batch();
     }
   }
@@ -58,7 +57,7 @@ void submatrix_walker::begin_batch(int first, int end) {
   }
   for (int m = first; m < end; ++m)
     if (proposals_[m].what == proposal::kind::insert) slots_.push_back({proposals_[m].inserted, 0, -1});
-  const int c = n_candidates_ = static_cast<int>(slots_.size()) - k;
+  const int c = static_cast<int>(slots_.size()) - k;
   // Lookups of g0 serve both spins.
   from_candidate_.reshape(c, k);
   to_candidate_.reshape(k, c);
@@ -241,9 +240,9 @@ void submatrix_walker::apply_batch() {
     multiply(1, q.x, q.gamma_inverse, 0, q.xg);
     multiply(1, q.xg, q.y, 1, q.result);
   }
-  std::vector<vertex> present;
-  for (int at : order_) present.push_back({slots_[at].v.tau, slots_[at].v.site, slots_[at].s_now});
-  vertices_ = std::move(present);
+  present_.clear();
+  for (int at : order_) present_.push_back({slots_[at].v.tau, slots_[at].v.site, slots_[at].s_now});
+  std::swap(vertices_, present_);
   for (int sigma = 0; sigma < 2; ++sigma) std::swap(inverse_[sigma], sides_[sigma].result);
 }
 

@@ -21,9 +21,6 @@ class submatrix_walker final : public walker {
   submatrix_walker(const free_propagator& g0, expansion e, random_stream stream, int batch = 64);
   void advance(int n) override;
 
-  /// Batches that were applied early because a difference of large numbers was too small to be accurate.
-  std::uint64_t early_batches() const noexcept { return early_batches_; }
-
  private:
   // Slots are numbers of vertices within a batch: 0 ... n_base_ - 1 are in N, the others are candidates for insertion.
   struct slot {
@@ -40,7 +37,6 @@ class submatrix_walker final : public walker {
   double exp_now(int sigma, int s) const { return s == 0 ? 1 : expansion_.exp_v(sigma, s); }
   // G between two slots.
   double green(int sigma, int i, int j) const;
-  void grow(int sigma, const std::vector<double>& column, const std::vector<double>& row, double schur);
   void drop_changed(int index);
 
   int batch_;
@@ -48,7 +44,7 @@ class submatrix_walker final : public walker {
   std::vector<slot> slots_;
   std::vector<int> order_;    // slots of the present vertices, in the order that rank_one_walker keeps
   std::vector<int> changed_;  // the set S: slots
-  int n_base_ = 0, n_candidates_ = 0;
+  int n_base_ = 0;
   struct side {                  // of one spin
     real_matrix weighted;        // [candidate][base]: g0 (e^V - 1)
     real_matrix rows;            // [candidate][base]: N, of the candidates' rows
@@ -63,7 +59,7 @@ class submatrix_walker final : public walker {
   real_matrix from_candidate_, to_candidate_,
       between_;  // g0: [candidate][base], [base][candidate], [candidate][candidate]
   std::array<side, 2> sides_;
-  std::uint64_t early_batches_ = 0;
+  std::vector<vertex> present_;  // scratch of apply_batch()
 };
 
 }  // namespace plx::qmc

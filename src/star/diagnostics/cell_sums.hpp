@@ -1,8 +1,8 @@
 // Sums and largest values over the cells of all blocks, in the same bits for any number of workers and localities:
 // compensated within a block, exact between blocks.
 //
-// Thread safety: all localities call it, each in a task. Cost: that of the function, and some 5 ns per sum and block.
-// Errors: locality_lost, thrown. Example: star/diagnostics/star_finder.cpp
+// Thread safety: all localities call it, each in a task. Cost: that of the function, and an exact sum per sum and
+// block. Errors: locality_lost, thrown. Example: star/diagnostics/star_finder.cpp
 #pragma once
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "num/exact_sum.hpp"
+#include "num/running_sum.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
 #include "star/driver/agreement.hpp"
@@ -17,26 +18,23 @@
 
 namespace plx::star {
 
-/// Sums of a block, with Kahan's compensation, and largest values.
+/// Sums of a block, and largest values.
 class block_sums {
  public:
   block_sums(std::size_t sums, std::size_t largest)
-      : sum_(sums), lost_(sums), largest_(largest, -std::numeric_limits<double>::infinity()) {}
+      : sums_(sums), largest_(largest, -std::numeric_limits<double>::infinity()) {}
 
-  void add(std::size_t i, double value) {
-    const double term = value - lost_[i], next = sum_[i] + term;
-    lost_[i] = (next - sum_[i]) - term;
-    sum_[i] = next;
-  }
+  void add(std::size_t i, double value) { sums_[i].add(value); }
   void add_vector(std::size_t i, const vector& v) {
     for (std::size_t a = 0; a < 3; ++a) add(i + a, v[a]);
   }
   void raise(std::size_t i, double value) { largest_[i] = std::max(largest_[i], value); }
-  double sum(std::size_t i) const { return sum_[i] - lost_[i]; }
+  double sum(std::size_t i) const { return sums_[i].value(); }
   double largest(std::size_t i) const { return largest_[i]; }
 
  private:
-  std::vector<double> sum_, lost_, largest_;
+  std::vector<running_sum> sums_;
+  std::vector<double> largest_;
 };
 
 struct cell_sums {

@@ -9,7 +9,7 @@
 // lobe most: g - A + w x ((x - X) x w), with the pair's centre of mass X, its acceleration A and its angular velocity
 // w.
 //
-// Thread safety: const. Cost: some 10 ns per cell and star. Example: star/diagnostics/test/star_shapes_test.cpp
+// Thread safety: const. Cost: O(stars) per cell. Example: star/diagnostics/test/star_shapes_test.cpp
 // Source: Marcello et al. (2021), section 2, for the directions of the effective gravity; Eggleton (1983), Astrophys.
 // J. 268, 368, for the Roche radius.
 #pragma once

@@ -57,7 +57,7 @@ enum class pass_kind {
   translations,   ///< refined: adds the local expansions of parents
   accelerations,  ///< blocks: potential and acceleration, from the parents' expansions and nearby cells
   energy,         ///< blocks: half the sum of mass times potential, for history.csv
-  around,         ///< blocks: the potential of the block and of the layer around it
+  around,         ///< blocks: the potential of the block and of two layers around it
   node_sums,      ///< all: sums over the cells below a node, for the next pass
   corrections,    ///< all: an acceleration that makes total force and torque zero to rounding
   source,         ///< blocks: momentum and energy

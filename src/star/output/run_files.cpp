@@ -73,7 +73,9 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
   }
   history_step_ = analysis_step_ = diagnostics_step_ = sim_.steps();
   if (const std::vector<double>* stars = c.state.find("diagnostics"); diagnostics_ != nullptr && stars != nullptr)
-    static_cast<void>(diagnostics_->restore(*stars));  // of other options: begins again
+    if (!diagnostics_->restore(*stars))
+      log_info("diagnostics.stars = {}: the checkpoint has another number of stars; they are found again",
+               sim_.options().diagnostics.stars);
   rows_updates_ = sim_.cell_updates();
   row_s_ = counters_s_ = checkpoint_s_ = wall_before_s_;
   series_.restore(c.state, is_in_place(), wall_before_s_);

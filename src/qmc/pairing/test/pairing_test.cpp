@@ -7,6 +7,7 @@
 #include "qmc/green/coarse_graining.hpp"
 #include "qmc/pairing/bethe_salpeter.hpp"
 #include "qmc/solver/monte_carlo.hpp"
+#include "qmc/test/chi_squared.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::qmc {
@@ -99,7 +100,7 @@ TEST(PairFunction, AgreesWithExactDiagonalization) {
     EXPECT_LT(values[i].error, 0.05 * std::norm(p.g0(x, 0)));
     chi_squared += std::pow((values[i].value - truth.real()) / values[i].error, 2);
   }
-  EXPECT_GT(chi_squared_p_value(chi_squared, static_cast<int>(elements.size())), 0.01);
+  EXPECT_GT(test::chi_squared_p_value(chi_squared, static_cast<int>(elements.size())), 0.01);
 }
 
 // A vertex that is known: a constant attraction in the d-wave channel, put into P by P^-1 = P0^-1 - Gamma.

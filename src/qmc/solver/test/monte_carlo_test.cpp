@@ -9,6 +9,7 @@
 #include "num/dense/linear_algebra.hpp"
 #include "qmc/exact/exact_diagonalization.hpp"
 #include "qmc/green/coarse_graining.hpp"
+#include "qmc/test/chi_squared.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::qmc {
@@ -82,7 +83,7 @@ double p_value(const std::vector<std::vector<double>>& samples, const std::vecto
   for (int i = 0; i < m; ++i)
     for (int j = 0; j < m; ++j)
       t += (mean[used[i]] - exact[used[i]]) * covariance(i, j) * (mean[used[j]] - exact[used[j]]);
-  return chi_squared_p_value(t * (n - m - 2) / (n - 1), m);
+  return test::chi_squared_p_value(t * (n - m - 2) / (n - 1), m);
 }
 
 // The first ten frequencies of one momentum, as jackknife pseudo-values of G.
