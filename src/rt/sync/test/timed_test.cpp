@@ -33,18 +33,23 @@ struct slow_clock {
   }
 };
 
-/// Set back by 3 ms at its first reading after `armed`.
+/// Set back by 3 ms at its first reading after arm(). That reading is the time of arm(), however late it happens, so that
+/// a time point after arm() has not been reached.
 struct reset_clock {
   using rep = std::int64_t;
   using period = std::nano;
   using duration = std::chrono::nanoseconds;
   using time_point = std::chrono::time_point<reset_clock>;
   static constexpr bool is_steady = false;
-  static inline std::atomic<bool> armed{false};
+  static inline std::atomic<std::int64_t> armed_ns{0};
   static inline std::atomic<std::int64_t> offset_ns{0};
+  static void arm() { armed_ns = now().time_since_epoch().count(); }
   static time_point now() {
     const std::int64_t offset = offset_ns.load();
-    if (armed.exchange(false)) offset_ns.fetch_add(std::chrono::nanoseconds(3ms).count());
+    if (const std::int64_t armed = armed_ns.exchange(0)) {
+      offset_ns.fetch_add(std::chrono::nanoseconds(3ms).count());
+      return time_point(duration(armed));
+    }
     return time_point(steady::now().time_since_epoch() - std::chrono::nanoseconds(offset));
   }
 };
@@ -128,7 +133,7 @@ TEST(timed, waits_end_after_the_time_point_of_a_slow_clock) {
 TEST(timed, waits_end_after_the_time_point_of_a_clock_that_is_set_back) {
   on_workers_and_outside([] {
     // The reading at the beginning of the wait disarms the clock: it is set back during the wait.
-    reaches_the_time_point<reset_clock>([] { reset_clock::armed = true; });
+    reaches_the_time_point<reset_clock>([] { reset_clock::arm(); });
   });
 }
 
