@@ -23,6 +23,7 @@ class Dependency:
     programs: tuple = ()  # any of these in PATH, newest first
     places: tuple = ()  # folders (patterns, $NAMES of the environment) where these programs are looked for after PATH
     pkg_config: str = ""
+    pkg_config_variable: tuple = ()  # a variable of that module, a text that it must contain, and what that shows
     header: str = ""  # used when pkg-config does not know the module
     version_macros: tuple = ()  # macros of that header which make up the version
     library: str = ""
@@ -76,8 +77,10 @@ TABLE = (
         library="hdf5", minimum="1.10", cmake="HDF5",
     ),
     Dependency(
-        "OpenBLAS", "linear algebra of dense matrices (plx-dca)", ("build", "lint"), ("libopenblas-serial-dev",),
+        "OpenBLAS", "linear algebra of dense matrices (plx-dca)", ("build", "lint"), ("libopenblas-pthread-dev",),
         pkg_config="openblas", header="cblas.h", library="openblas", minimum="0.3.20", cmake="OPENBLAS",
+        # The serial build gives wrong results when several threads call it at once.
+        pkg_config_variable=("extralib", "pthread", "the build with threads"),
     ),
     Dependency(
         "LAPACKE", "LAPACK's functions for C", ("build", "lint"), ("liblapacke-dev",), pkg_config="lapacke",

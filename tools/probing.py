@@ -144,6 +144,10 @@ def _probe_program(row: dependencies.Dependency) -> Found:
 def _probe_library(row: dependencies.Dependency) -> Found:
     if row.pkg_config:
         version = pkg_config("--modversion", row.pkg_config)
+        if version and row.pkg_config_variable:
+            variable, text, meaning = row.pkg_config_variable
+            if text not in (pkg_config(f"--variable={variable}", row.pkg_config) or ""):
+                return Found(False, version, "pkg-config", f"expected {meaning}, found another")
         if version:
             return Found(True, version, "pkg-config")
     if row.header not in headers():

@@ -48,6 +48,17 @@ def test_too_old_is_missing_and_says_both_versions():
     assert not found.present and "too old, expected 99" in found.problem
 
 
+def test_another_variant_of_a_library_is_missing(tmp_path, monkeypatch):
+    (tmp_path / "variant.pc").write_text("extralib=-lm\nName: variant\nDescription: x\nVersion: 1.0\n")
+    monkeypatch.setenv("PKG_CONFIG_PATH", str(tmp_path))
+    row = dependencies.Dependency("variant", "a test", ("build",), ("libvariant-dev",), pkg_config="variant",
+                                  pkg_config_variable=("extralib", "pthread", "the build with threads"))
+    found = probing.probe(row)
+    assert not found.present and "expected the build with threads" in found.problem
+    (tmp_path / "variant.pc").write_text("extralib=-lpthread\nName: variant\nDescription: x\nVersion: 1.0\n")
+    assert probing.probe(row).present
+
+
 @pytest.mark.parametrize("text, expected", [("14.0.6", (14, 0, 6)), ("1_74", (1, 74)), ("9", (9,))])
 def test_versions_compare_as_numbers(text, expected):
     assert probing.version_tuple(text) == expected

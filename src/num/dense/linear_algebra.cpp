@@ -7,13 +7,23 @@
 #include <lapacke.h>
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 
 namespace plx {
 namespace {
 
-// A build of OpenBLAS with threads would start them inside a task. Set before main(): this object file is linked
-// wherever one of its functions is called.
+// Set before main(): this object file is linked wherever one of its functions is called. The build with threads would
+// start them inside a task; the others share buffers between callers without locks (OpenBLAS 0.3.21), and which build is
+// loaded can be changed after linking (update-alternatives).
 [[maybe_unused]] const bool one_thread = [] {
+  if (openblas_get_parallel() != OPENBLAS_THREAD) {
+    std::fputs(
+        "OpenBLAS: expected the build with threads (libopenblas0-pthread), found another; its results are wrong when "
+        "several threads call it at once\n",
+        stderr);
+    std::abort();
+  }
   openblas_set_num_threads(1);
   return true;
 }();

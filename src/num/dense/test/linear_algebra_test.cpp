@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 
 namespace plx {
 namespace {
@@ -140,6 +142,30 @@ TEST(Matrix, ResizingKeepsElements) {
   m.resize(30, 20);
   for (int j = 0; j < 20; ++j)
     for (int i = 0; i < 30; ++i) EXPECT_EQ(m(i, j), std::min(i, j) * 100 + std::max(i, j) + 1);
+}
+
+// Builds of the library exist that share buffers between callers.
+TEST(LinearAlgebra, ProductsOfSeveralThreadsAtOnce) {
+  const auto waves = example<double>(60, 48, 0.1), m = example<double>(60, 60, 0.2);
+  const auto transform = [&] {
+    real_matrix half(60, 48), result(48, 48);
+    multiply(1, m, waves, 0, half);
+    multiply(1, waves, half, 0, result, transposed::yes);
+    return result;
+  };
+  const auto expected = transform();
+  std::atomic<int> different = 0;
+  const auto repeat = [&] {
+    for (int i = 0; i < 10000; ++i) {
+      const auto result = transform();
+      if (!std::equal(expected.data(), expected.data() + 48 * 48, result.data())) ++different;
+    }
+  };
+  std::thread second(repeat), third(repeat);
+  repeat();
+  second.join();
+  third.join();
+  EXPECT_EQ(different, 0);
 }
 
 }  // namespace
