@@ -7,8 +7,11 @@
 // time. The mean with the spins exchanged makes it real; it is also averaged over x <-> x', over both signs of the
 // frequencies, and over the point group.
 //
-// Thread safety: one thread at a time per object. Cost per measurement: two products, of a [2 nx][k] by a [k][k] and of
-// an [nx / 2][k] by a [k][nx] matrix (complex), nx = 2 n_frequencies n_sites. Example:
+// Off the diagonal, P of a configuration is |G0(x)|^2 |G0(x')|^2 M_u conj M_d, so that only the last factor and the
+// diagonal of M need a sum over the measurements.
+//
+// Thread safety: one thread at a time per object. Cost per measurement and spin: real products of an [nx][k] by a
+// [k][k] and of an [nx][k] by a [k][nx] matrix, nx = 2 n_frequencies n_sites. Example:
 // qmc/pairing/test/pairing_test.cpp
 #pragma once
 
@@ -42,11 +45,13 @@ class pair_accumulator {
   const cluster* cluster_;
   double beta_;
   pair_index index_;
-  std::vector<std::complex<double>> g0_;  // [row of positive frequency]
-  real_matrix sum_;                       // [positive frequency][index]
+  std::vector<std::complex<double>> g0_;        // [row of positive frequency]
+  std::vector<std::complex<double>> phases_;    // [site][momentum]: exp(i K r)
+  double signs_ = 0;                            // the sum of signs
+  real_matrix products_;                        // [positive][2 positive]: sums of Re M_u conj M_d, for w' > 0 and -w'
+  std::vector<std::complex<double>> diagonal_;  // [positive]: sums of M_u + M_d for equal indices
   real_matrix waves_, half_;
-  complex_matrix left_, right_;
-  complex_matrix m_[2];
+  real_matrix transforms_[2];
 };
 
 }  // namespace plx::qmc

@@ -19,8 +19,10 @@ submatrix_walker::submatrix_walker(const free_propagator& g0, expansion e, rando
 }
 
 void submatrix_walker::advance(int n) {
-  for (int done = 0; done < n; done += batch_) {
-    const int count = std::min(batch_, n - done);
+  const int batches = (n + batch_ - 1) / batch_;
+  for (int batch = 0, done = 0; batch < batches; ++batch) {
+    const int count = (n - done) / (batches - batch);  // batches of almost equal size
+    done += count;
     proposals_.clear();
     for (int m = 0; m < count; ++m) proposals_.push_back(proposal::draw(stream_, expansion_));
     statistics_.proposed += static_cast<std::uint64_t>(count);
@@ -64,10 +66,11 @@ void submatrix_walker::begin_batch(int first, int end) {
   between_.reshape(c, c);
   for (int i = 0; i < c; ++i) {
     const vertex& v = slots_[k + i].v;
+    double* to = to_candidate_.column(i);
     for (int j = 0; j < k; ++j) {
       const auto [out, back] = g0_->both(v.site, vertices_[j].site, v.tau - vertices_[j].tau);
       from_candidate_(i, j) = out;
-      to_candidate_(j, i) = back;
+      to[j] = back;
     }
     for (int j = 0; j < i; ++j) {
       const vertex& u = slots_[k + j].v;
@@ -215,6 +218,11 @@ void submatrix_walker::drop_changed(int index) {
 void submatrix_walker::apply_batch() {
   const int size = static_cast<int>(changed_.size()), k = static_cast<int>(order_.size());
   if (size == 0) return;
+  // Most vertices keep their place: columns are copied, and corrected at the places that have moved.
+  const int kept = std::min(k, n_base_);
+  moved_.clear();
+  for (int i = 0; i < k; ++i)
+    if (i >= kept || order_[i] != i) moved_.push_back(i);
   for (int sigma = 0; sigma < 2; ++sigma) {
     side& q = sides_[sigma];
     // N of all slots: candidates have rows, and columns of the identity.
@@ -224,8 +232,21 @@ void submatrix_walker::apply_batch() {
     q.y.reshape(size, k);
     q.xg.reshape(k, size);
     q.result.reshape(k, k);
-    for (int a = 0; a < size; ++a)
-      for (int i = 0; i < k; ++i) q.x(i, a) = (order_[i] == changed_[a]) - green(sigma, order_[i], changed_[a]);
+    // 1 - G; for a base column that is e^V / (e^V - 1) (1 - N).
+    for (int a = 0; a < size; ++a) {
+      const int at = changed_[a];
+      double* x = q.x.column(a);
+      if (at < n_base_) {
+        const double e = expansion_.exp_v(sigma, vertices_[at].s), scale = e / (e - 1);
+        const double* from = n.column(at);
+        for (int i = 0; i < kept; ++i) x[i] = -scale * from[i];
+        if (at < kept) x[at] += scale;
+      } else {
+        const double* from = q.columns.column(at - n_base_);
+        for (int i = 0; i < kept; ++i) x[i] = -from[i];
+      }
+      for (int i : moved_) x[i] = (order_[i] == at) - green(sigma, order_[i], at);
+    }
     for (int j = 0; j < k; ++j) {
       const int from = order_[j];
       double *y = q.y.column(j), *out = q.result.column(j);
@@ -235,7 +256,8 @@ void submatrix_walker::apply_batch() {
         continue;
       }
       for (int a = 0; a < size; ++a) y[a] = reference(changed_[a], from);
-      for (int i = 0; i < k; ++i) out[i] = reference(order_[i], from);
+      std::copy_n(n.column(from), kept, out);
+      for (int i : moved_) out[i] = reference(order_[i], from);
     }
     multiply(1, q.x, q.gamma_inverse, 0, q.xg);
     multiply(1, q.xg, q.y, 1, q.result);

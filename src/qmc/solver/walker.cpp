@@ -46,8 +46,14 @@ double walker::weight_ratio(proposal::kind what, int order, double determinants)
 void walker::m_matrix(int sigma, real_matrix& m) const {
   const int k = order();
   m.reshape(k, k);
-  for (int j = 0; j < k; ++j)
-    for (int i = 0; i < k; ++i) m(i, j) = (expansion_.exp_v(sigma, vertices_[i].s) - 1) * inverse_[sigma](i, j);
+  const double of_s[2] = {expansion_.exp_v(sigma, -1) - 1, expansion_.exp_v(sigma, 1) - 1};
+  std::vector<double> factors(k);
+  for (int i = 0; i < k; ++i) factors[i] = of_s[vertices_[i].s > 0];
+  for (int j = 0; j < k; ++j) {
+    const double* from = inverse_[sigma].column(j);
+    double* to = m.column(j);
+    for (int i = 0; i < k; ++i) to[i] = factors[i] * from[i];
+  }
 }
 
 void walker::rebuild() {
