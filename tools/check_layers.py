@@ -15,6 +15,7 @@ MEASUREMENT = ("base", "probe", "control", "trace", "session")
 ALLOWED = {
     "base": (),
     "num": ("base",),
+    "io": ("base",),
     "probe": ("base",),
     "control": ("base", "probe"),
     "trace": ("base", "probe"),
@@ -23,10 +24,10 @@ ALLOWED = {
     "rt": MEASUREMENT,
     "net": (*MEASUREMENT, "rt"),
     "gpu": (*MEASUREMENT, "rt"),
-    "mesh": (*MEASUREMENT, "num", "rt", "net", "gpu"),
+    "mesh": (*MEASUREMENT, "num", "io", "rt", "net", "gpu"),
     "step": (*MEASUREMENT, "num", "rt", "net", "mesh"),
-    "star": (*MEASUREMENT, "num", "rt", "net", "gpu", "mesh", "step"),
-    "qmc": (*MEASUREMENT, "num", "rt", "net", "gpu"),
+    "star": (*MEASUREMENT, "num", "io", "rt", "net", "gpu", "mesh", "step"),
+    "qmc": (*MEASUREMENT, "num", "io", "rt", "net", "gpu"),
     "parquet": (*MEASUREMENT, "num", "rt", "net", "gpu"),
 }
 SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh", ".inl"}

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "mesh/files/athdf.hpp"
-#include "mesh/files/hdf5_file.hpp"
+#include "io/hdf5_file.hpp"
 
 namespace plx::mesh {
 

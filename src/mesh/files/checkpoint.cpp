@@ -5,7 +5,7 @@
 
 #include "base/assert.hpp"
 #include "mesh/files/checkpoint_format.hpp"
-#include "mesh/files/hdf5_file.hpp"
+#include "io/hdf5_file.hpp"
 
 namespace plx::mesh {
 

@@ -1,6 +1,6 @@
 #include "mesh/files/pixel_file.hpp"
 
-#include "mesh/files/hdf5_file.hpp"
+#include "io/hdf5_file.hpp"
 
 namespace plx::mesh {
 

@@ -13,30 +13,9 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "io/folder_lock.hpp"
 
 namespace plx::star {
-
-/// The exclusive right of one process to write into the folder of a run: an flock on the file `.lock` in it. The system
-/// releases it when the process ends, however it ends; release() removes the file.
-class folder_lock {
- public:
-  folder_lock() = default;
-  folder_lock(const folder_lock&) = delete;
-  folder_lock& operator=(const folder_lock&) = delete;
-  ~folder_lock() { release(); }
-
-  static constexpr const char* name = ".lock";
-  /// Requires: the folder exists. Errors: the folder is locked; the message names the process. A file system without
-  ///           locks
-  /// gives a warning in the log.
-  result<void> take(const std::string& folder);
-  void release();
-  bool is_held() const { return descriptor_ >= 0; }
-
- private:
-  std::string path_;
-  int descriptor_ = -1;
-};
 
 class run_folder {
  public:

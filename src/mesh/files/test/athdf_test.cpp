@@ -10,12 +10,13 @@
 #include <cmath>
 #include <filesystem>
 
-#include "mesh/files/hdf5_file.hpp"
+#include "io/hdf5_file.hpp"
 #include "mesh/test/test_meshes.hpp"
 #include "mesh/tree/curve_parts.hpp"
 
 namespace {
 
+using namespace plx;
 using namespace plx::mesh;
 using testing::HasSubstr;
 namespace fs = std::filesystem;

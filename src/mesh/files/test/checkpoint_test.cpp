@@ -13,12 +13,13 @@
 
 #include "base/file.hpp"
 #include "mesh/files/athdf.hpp"
-#include "mesh/files/hdf5_file.hpp"
+#include "io/hdf5_file.hpp"
 #include "mesh/test/test_meshes.hpp"
 #include "mesh/tree/regrid.hpp"
 
 namespace {
 
+using namespace plx;
 using namespace plx::mesh;
 using testing::HasSubstr;
 namespace fs = std::filesystem;

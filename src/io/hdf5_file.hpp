@@ -1,10 +1,10 @@
-// The HDF5 calls that mesh files need, with handles that close themselves and errors as result<T>. Private to mesh.
+// HDF5 files: handles that close themselves, a writer, a reader, and errors as result<T>.
 //
 // HDF5 cannot recover from a full disk: an object whose data cannot be flushed cannot be closed either. So the space of
 // a whole file is reserved before HDF5 opens it, and a full disk is an error before anything is written.
 //
 // Thread safety: hold hdf5_lock() around all calls; HDF5 may be built without its own lock. Cost: the disk.
-// Example: mesh/files/test/athdf_test.cpp
+// Example: io/test/hdf5_file_test.cpp
 #pragma once
 
 #include <hdf5.h>
@@ -19,7 +19,7 @@
 #include "base/file.hpp"
 #include "base/result.hpp"
 
-namespace plx::mesh {
+namespace plx {
 
 /// Serializes HDF5 in this process and disables its own messages.
 std::unique_lock<std::mutex> hdf5_lock();
@@ -96,4 +96,36 @@ class hdf5_writer {
   std::string failure_;
 };
 
-}  // namespace plx::mesh
+/// A file being read. Sizes are checked against that of the file, so that a damaged file cannot exhaust the memory.
+class hdf5_reader {
+ public:
+  /// Sizes of a file and whether it begins as HDF5 files do. The header holds the end of the file: one that is shorter
+  /// is truncated. Error: it cannot be read, or is not a file.
+  struct sizes {
+    std::uint64_t found = 0, expected = 0;
+    bool is_hdf5 = false;
+  };
+  static result<sizes> sizes_of(const std::string& path);
+  /// Requires: the file is not truncated. Error: HDF5 cannot open it.
+  static result<hdf5_reader> open(const std::string& path);
+
+  bool has(const char* attribute) const { return H5Aexists(file_, attribute) > 0; }
+  bool has_dataset(const char* name) const { return H5Lexists(file_, name, H5P_DEFAULT) > 0; }
+  // The following return false if the data is missing or cannot be read.
+  bool integer(const char* attribute, int& out) const;
+  bool texts(const char* attribute, std::vector<std::string>& out) const;
+  bool text(const char* dataset, std::string& out) const;
+  bool whole(const std::string& dataset, std::vector<double>& out) const;
+  bool whole(const std::string& dataset, std::vector<std::int32_t>& out) const;
+  bool whole(const std::string& dataset, std::vector<std::uint64_t>& out) const;
+  hdf5_id dataset(const std::string& name) const;
+
+ private:
+  template <class T>
+  bool read_all(const std::string& name, hid_t memory, std::vector<T>& out) const;
+
+  hdf5_id file_;
+  std::uint64_t bytes_ = 0;  // of the file: an upper bound for the size of anything in it
+};
+
+}  // namespace plx

@@ -1,4 +1,4 @@
-#include "mesh/files/hdf5_file.hpp"
+#include "io/hdf5_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 #include "base/assert.hpp"
 
-namespace plx::mesh {
+namespace plx {
 
 namespace {
 
@@ -161,4 +161,4 @@ result<void> hdf5_writer::commit() {
   return file_.commit();
 }
 
-}  // namespace plx::mesh
+}  // namespace plx

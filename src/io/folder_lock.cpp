@@ -1,0 +1,78 @@
+#include "io/folder_lock.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/file.hpp"
+#include "base/log.hpp"
+
+namespace plx {
+
+namespace {
+
+/// The content of the lock file: "4711 on host".
+std::string read_owner(int descriptor) {
+  char text[300] = "";
+  const ssize_t n = pread(descriptor, text, sizeof text - 1, 0);
+  std::string owner(text, static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
+  return owner.substr(0, owner.find('\n'));
+}
+
+void write_owner(int descriptor) {
+  char host[256] = "an unknown host";
+  gethostname(host, sizeof host - 1);
+  const std::string text = fmt::format("{} on {}\n", getpid(), host);
+  // For messages only: a full disk is noticed at the first file.
+  if (ftruncate(descriptor, 0) == 0 && pwrite(descriptor, text.data(), text.size(), 0) < 0) errno = 0;
+}
+
+bool is_file_at(int descriptor, const std::string& path) {
+  struct stat open_one {
+  }, named{};
+  return fstat(descriptor, &open_one) == 0 && stat(path.c_str(), &named) == 0 && open_one.st_ino == named.st_ino &&
+         open_one.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+result<void> folder_lock::take(const std::string& folder) {
+  if (is_held()) return {};
+  path_ = folder + "/" + name;
+  for (;;) {
+    const int d = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (d < 0) return file_error("write", path_, errno);
+    const int number = flock(d, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
+    if (number == EWOULDBLOCK) {
+      const std::string owner = read_owner(d);
+      close(d);
+      return error{
+          fmt::format("the folder '{}' is in use by process {}; wait until it has ended, or name another folder with "
+                      "--out",
+                      folder, owner.empty() ? "of an unknown number" : owner)};
+    }
+    if (number != 0) log_warning("cannot lock '{}': {}", path_, std::generic_category().message(number));
+    if (!is_file_at(d, path_)) {  // removed by its owner between open() and flock()
+      close(d);
+      continue;
+    }
+    write_owner(d);
+    descriptor_ = d;
+    return {};
+  }
+}
+
+void folder_lock::release() {
+  if (!is_held()) return;
+  unlink(path_.c_str());  // before releasing the lock: afterwards the file may be that of another process
+  close(std::exchange(descriptor_, -1));
+}
+
+}  // namespace plx

@@ -1,0 +1,65 @@
+#include "io/hdf5_file.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+namespace plx {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Hdf5File : public testing::Test {
+ protected:
+  Hdf5File() : path_(fs::temp_directory_path() / ("plx_hdf5_file_" + std::to_string(getpid()) + ".h5")) {}
+  ~Hdf5File() override { fs::remove(path_); }
+  void write() {
+    auto w = hdf5_writer::create(path_, 65536);
+    ASSERT_TRUE(w);
+    w->attribute("Version", 3);
+    w->attribute("Names", std::vector<std::string>{"a", "long name"});
+    w->text("Text", "two\nlines");
+    const std::vector<double> values = {0.1, -0.0, 1e300};
+    w->dataset("Values", {values.size()}, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data());
+    ASSERT_TRUE(w->commit());
+  }
+  std::string path_;
+};
+
+TEST_F(Hdf5File, IsReadAsWritten) {
+  const auto lock = hdf5_lock();
+  write();
+  const auto size = hdf5_reader::sizes_of(path_);
+  ASSERT_TRUE(size);
+  EXPECT_TRUE(size->is_hdf5);
+  EXPECT_EQ(size->found, size->expected);
+  const auto r = hdf5_reader::open(path_);
+  ASSERT_TRUE(r);
+  int version = 0;
+  std::vector<std::string> names;
+  std::string text;
+  std::vector<double> values;
+  EXPECT_TRUE(r->integer("Version", version) && r->texts("Names", names) && r->text("Text", text) &&
+              r->whole("Values", values));
+  EXPECT_EQ(version, 3);
+  EXPECT_EQ(names, (std::vector<std::string>{"a", "long name"}));
+  EXPECT_EQ(text, "two\nlines");
+  EXPECT_EQ(values, (std::vector<double>{0.1, -0.0, 1e300}));
+  EXPECT_FALSE(r->whole("Missing", values));
+  EXPECT_FALSE(r->has("Missing"));
+}
+
+TEST_F(Hdf5File, ATruncatedFileIsRecognized) {
+  const auto lock = hdf5_lock();
+  write();
+  fs::resize_file(path_, fs::file_size(path_) - 100);
+  const auto size = hdf5_reader::sizes_of(path_);
+  ASSERT_TRUE(size);
+  EXPECT_LT(size->found, size->expected);
+  EXPECT_FALSE(hdf5_reader::sizes_of(path_ + ".missing"));
+  EXPECT_FALSE(hdf5_reader::sizes_of(fs::temp_directory_path()));
+}
+
+}  // namespace
+}  // namespace plx
