@@ -2,11 +2,10 @@
 // transition.
 //
 // Exit codes: 0 finished; 1 the run failed; 2 invalid input, or output that cannot be written; 130 stopped by a signal,
-// after an iteration.
+// with a checkpoint.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/build_info.hpp"
+#include "console.hpp"
 #include "probe/settings.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/dca/output.hpp"
@@ -27,24 +27,15 @@ using namespace plx;
 
 enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
 
-volatile std::sig_atomic_t stop_signal = 0;
-
-// A second signal ends the program immediately.
-extern "C" void on_stop(int signal) {
-  stop_signal = signal;
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-}
-
 struct command_line {
-  std::string input, out, list_options;
+  std::string input, out, resume, list_options;
   std::vector<std::string> sets;
   unsigned threads = 0;
   bool validate = false, print_config = false, quiet = false;
 };
 
 int complain(const std::string& message, int code = wrong_input) {
-  std::fprintf(stderr, "plx-dca: %s\n", message.c_str());
+  std::fprintf(stderr, "plx-dca: %s\n", app::printable(message).c_str());
   return code;
 }
 
@@ -60,6 +51,7 @@ void declare(CLI::App& app, command_line& c) {
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_option("--out", c.out, "folder for everything the run writes (default: run-dca)")->type_name("FOLDER");
+  app.add_option("--resume", c.resume, "continue the run in this folder from its checkpoint")->type_name("FOLDER");
   app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
       ->check(CLI::Range(1u, 1024u))
       ->option_text("N (1 to 1024)");
@@ -91,7 +83,11 @@ class observer final : public qmc::dca_observer {
       std::fprintf(stderr, "T %-7.5g lambda_d %.4f +- %.4f (overlap %.3f), energy %.5f +- %.5f\n", t.t, t.d_wave->value,
                    t.d_wave->error, t.d_wave_overlap, t.energy.value, t.energy.error);
   }
-  bool stop_requested() override { return stop_signal != 0 || failure_.has_value(); }
+  void reached(const qmc::dca_state& s) override {
+    if (!failure_) keep(out_.add(s));
+  }
+  bool stop_requested() override { return app::stop_requested() || failure_.has_value(); }
+  const std::atomic<bool>* stop_flag() const override { return &app::stop_requested(); }
   const std::optional<error>& failure() const { return failure_; }
 
  private:
@@ -104,62 +100,112 @@ class observer final : public qmc::dca_observer {
   std::optional<error> failure_;
 };
 
-int run(const command_line& c, runtime_options options, const qmc::dca_options& o, const std::string& config) {
-  const std::string folder = c.out.empty() ? "run-dca" : c.out;
-  auto out = qmc::dca_output::create(folder, config);
-  if (!out) return complain(out.error().message);
+int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const std::string& folder) {
+  if (done.transition)
+    std::printf("T_c = %.5f +- %.5f\n", done.transition->value, done.transition->error);
+  else if (o.pair_frequencies > 0 && !done.stopped)
+    std::printf("no transition: the largest d-wave eigenvalue stays below 1\n");
+  if (done.stopped) std::printf("stopped; continue with plx-dca --resume %s\n", folder.c_str());
+  return done.stopped ? interrupted : finished;
+}
+
+// The folder of a new run, or of one that continues.
+struct run_plan {
+  std::string folder, config;
+  qmc::dca_options options;
+  std::optional<qmc::dca_output> resumed;
+};
+
+int run(const command_line& c, runtime_options options, run_plan& plan) {
+  auto out = plan.resumed ? std::move(plan.resumed) : std::optional<qmc::dca_output>();
+  if (out) {
+    if (auto r = out->resume(plan.config); !r) return complain(r.error().message);
+  } else {
+    auto created = qmc::dca_output::create(plan.folder, plan.config);
+    if (!created) return complain(created.error().message);
+    out = *std::move(created);
+  }
+  const std::optional<qmc::dca_state> from =
+      c.resume.empty() ? std::nullopt : std::optional<qmc::dca_state>(out->checkpoint().state);
+  out->set_build(fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
   if (c.threads != 0) options.workers = c.threads;
   auto measure = std::make_shared<probe::settings>(*options.measure);
-  if (measure->output == probe::settings().output) measure->output = folder;
+  if (measure->output == probe::settings().output) measure->output = plan.folder;
   options.measure = std::move(measure);
-  std::signal(SIGINT, on_stop);
-  std::signal(SIGTERM, on_stop);
-  const auto lattice = o.make_cluster();
+  app::handle_stop_signals("\nstopping, with a checkpoint (signal again to stop immediately)\n");
+  const auto lattice = plan.options.make_cluster();
   observer watch(*out, *lattice, c.quiet);
   runtime rt(options);
-  const auto done = rt.run([&] { return qmc::run_dca(o, watch); });
+  const auto done = rt.run([&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); });
   if (!done) return complain(done.error().message, failed);
   if (watch.failure()) return complain(watch.failure()->message);
   if (auto r = out->finish(*done); !r) return complain(r.error().message);
-  if (done->transition)
-    std::printf("T_c = %.5f +- %.5f\n", done->transition->value, done->transition->error);
-  else if (o.pair_frequencies > 0 && !done->stopped)
-    std::printf("no transition: the largest d-wave eigenvalue stays below 1\n");
-  if (done->stopped) std::printf("stopped: %s/ has what was finished\n", folder.c_str());
-  return done->stopped ? interrupted : finished;
+  return report_end(*done, plan.options, plan.folder);
+}
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+result<run_plan> plan_of_resumed(const command_line& c) {
+  if (!c.input.empty() || !c.out.empty())
+    return error{"--resume: expected neither an input file nor --out: the folder has its options"};
+  run_plan plan;
+  plan.folder = without_slash(c.resume);
+  auto out = qmc::dca_output::reopen(plan.folder);
+  if (!out) return out.error();
+  auto options = qmc::options_of_resumed(out->checkpoint(), c.sets);
+  if (!options) return options.error();
+  plan.options = *std::move(options);
+  plan.resumed = *std::move(out);
+  return plan;
+}
+
+result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::dca_options& o) {
+  if (!c.resume.empty()) return plan_of_resumed(c);
+  if (c.input.empty())
+    return error{"expected an input file, e.g. inputs/dca/tc.toml; plx-dca --help lists the options"};
+  if (auto r = table.load_file(c.input); !r) return r.error();
+  for (const auto& s : c.sets)
+    if (auto r = table.set(s); !r) return r.error();
+  run_plan plan;
+  plan.folder = without_slash(c.out.empty() ? "run-dca" : c.out);
+  plan.options = o;
+  return plan;
 }
 
 int start(const command_line& c, const runtime_options& options, qmc::dca_options& o, config_table& table) {
-  if (c.input.empty())
-    return complain("expected an input file, e.g. inputs/dca/tc.toml; plx-dca --help lists the options");
-  if (auto r = table.load_file(c.input); !r) return complain(r.error().message);
-  for (const auto& s : c.sets)
-    if (auto r = table.set(s); !r) return complain(r.error().message);
+  auto plan = plan_of(c, table, o);
+  if (!plan) return complain(plan.error().message);
+  o = plan->options;  // bound to the table
   if (c.print_config) return answer(table.text_effective());
   if (auto r = o.check(); !r) return complain(r.error().message);
   if (c.validate) return answer("the input is fine\n");
-  return run(c, options, o, table.toml());
+  plan->config = table.toml();
+  return run(c, options, *plan);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("The Hubbard model in the dynamical cluster approximation.", "plx-dca");
-  app.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
+  app::open_standard_streams();
+  CLI::App program("The Hubbard model in the dynamical cluster approximation.", "plx-dca");
+  program.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
   command_line c;
-  declare(app, c);
+  declare(program, c);
   qmc::dca_options o;
   config_table table;
   o.describe(table);
   try {
     auto options = read_options(argc, argv);  // removes --plx:...
     if (!options) return complain(options.error().message);
-    app.parse(argc, argv);
-    if (app.count("--list-options") > 0)
+    program.parse(argc, argv);
+    if (program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
     return start(c, *options, o, table);
   } catch (const CLI::Success& s) {
-    return app.exit(s);
+    return program.exit(s);
   } catch (const CLI::ParseError& e) {
     return complain(std::string(e.what()) + "; plx-dca --help lists the options");
   } catch (const std::invalid_argument& e) {

@@ -2,7 +2,6 @@
 //
 // Exit codes: 0 finished; 1 the run failed; 2 invalid input, or output that cannot be written; 130 stopped by a signal,
 // after a checkpoint.
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -22,6 +21,7 @@
 
 #include "base/build_info.hpp"
 #include "base/log.hpp"
+#include "console.hpp"
 #include "net/job.hpp"
 #include "plx_star_progress.hpp"
 #include "probe/settings.hpp"
@@ -36,48 +36,8 @@ using namespace plx;
 
 enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
 
-volatile std::sig_atomic_t stop_signal = 0;
-volatile std::sig_atomic_t signals_speak = 1;
-volatile std::sig_atomic_t in_steps = 0;  // the initial state is complete
-
-void say(std::string_view text) {
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-}
-
-// A second SIGINT or SIGTERM ends the program immediately, also if it arrives before the handler of the first has
-// begun. A terminal that is closed may send SIGHUP more than once; only the first one counts.
-extern "C" void on_stop(int signal) {
-  const bool is_second = stop_signal != 0;
-  stop_signal = signal;
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGHUP, SIG_IGN);
-  if (is_second && signal != SIGHUP) {
-    std::raise(signal);  // takes effect at the end of this handler
-    return;
-  }
-  if (signals_speak == 0) return;
-  if (in_steps != 0)
-    say("\nstopping after this step, with a checkpoint (signal again to stop immediately)\n");
-  else
-    say("\nstopping after the initial state and one step, with a checkpoint (signal again to stop immediately)\n");
-}
-
-void handle_signals(bool alone) {
-  signals_speak = alone ? 1 : 0;  // a launcher forwards a signal to all processes
-  std::signal(SIGINT, on_stop);
-  std::signal(SIGTERM, on_stop);
-  if (std::signal(SIGHUP, on_stop) == SIG_IGN) std::signal(SIGHUP, SIG_IGN);  // as set by nohup
-  std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit is then an error like a full disk
-  std::signal(SIGPIPE, SIG_IGN);  // output that is no longer read does not end a run
-}
-
-/// Otherwise files of the run would get the descriptors of closed streams, and messages would be written into them.
-void open_standard_streams() {
-  for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    while (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
-      if (open("/dev/null", O_RDWR) < 0) return;
-}
+constexpr const char* stops_early =
+    "\nstopping after the initial state and one step, with a checkpoint (signal again to stop immediately)\n";
 
 struct command_line {
   std::string input, out, resume, list_options, model;
@@ -87,23 +47,8 @@ struct command_line {
   bool makes_model = false;
 };
 
-/// A message may quote an input: control characters are shown as \x1b, and a long one is cut.
-std::string printable(std::string_view text) {
-  constexpr std::size_t longest = 2000;
-  std::string all;
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      all += fmt::format("\\x{:02x}", byte);
-    else
-      all += c;
-  }
-  if (text.size() > longest) all += fmt::format("... ({} more bytes)", text.size() - longest);
-  return all;
-}
-
 int complain(std::string_view message, int code = wrong_input) {
-  std::fprintf(stderr, "plx-star: %s\n", printable(message).c_str());
+  std::fprintf(stderr, "plx-star: %s\n", app::printable(message).c_str());
   return code;
 }
 
@@ -251,8 +196,9 @@ int report_end(const star::run_end& end, const std::string& out, bool quiet) {
 }
 
 int run_with_others(const command_line& c, const run_plan& w, plx::job& job, step::exchange& net) {
-  handle_signals(job.size() == 1);
-  app::progress progress(c.quiet || job.here() != 0, stop_signal, in_steps);
+  // A launcher forwards a signal to all processes: then no message.
+  app::handle_stop_signals(job.size() == 1 ? stops_early : nullptr);
+  app::progress progress(c.quiet || job.here() != 0, job.size() == 1);
   const star::run_end end = star::run(*w.in, *w.setup, job.home(), w.request, progress, net);
   progress.finish();
   if (job.size() > 1) {  // a launcher may signal the others when one process exits; they are about to exit anyway
@@ -306,7 +252,7 @@ result<void> check_values(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view a = argv[i];
     if (a.starts_with("--") && a.find('=') == a.size() - 1)
-      return error{fmt::format("{}: expected a value after '='", printable(a))};
+      return error{fmt::format("{}: expected a value after '='", app::printable(a))};
   }
   return {};
 }
@@ -332,7 +278,7 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
 }  // namespace
 
 int main(int argc, char** argv) {
-  open_standard_streams();
+  app::open_standard_streams();
   CLI::App app("Gas on an adaptive mesh.", "plx-star");
   app.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
   command_line c;

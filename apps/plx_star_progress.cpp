@@ -52,11 +52,11 @@ bool has_terminal() {
 
 }  // namespace
 
-progress::progress(bool quiet, const volatile std::sig_atomic_t& stop, volatile std::sig_atomic_t& in_steps)
-    : quiet_(quiet), terminal_(has_terminal()), stop_(stop), in_steps_(in_steps) {}
+progress::progress(bool quiet, bool speaks) : quiet_(quiet), speaks_(speaks), terminal_(has_terminal()) {}
 
 void progress::stepped(const star::step_report& now) {
-  in_steps_ = 1;
+  if (speaks_)
+    app::set_stop_message("\nstopping after this step, with a checkpoint (signal again to stop immediately)\n");
   if (quiet_) return;
   last_ = now;
   if (!started_) {

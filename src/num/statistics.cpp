@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/assert.hpp"
+#include "num/saved_numbers.hpp"
 
 namespace plx {
 
@@ -42,6 +43,22 @@ double binning::autocorrelation_time() const noexcept {
   if (naive == 0) return 0;
   const double ratio = error() / naive;
   return std::max(0.0, 0.5 * (ratio * ratio - 1));
+}
+
+void binning::save(number_writer& to) const {
+  to.add(static_cast<double>(levels_.size()));
+  for (const level& l : levels_)
+    for (double x : {static_cast<double>(l.count), l.mean, l.square, l.pending}) to.add(x);
+}
+
+void binning::load(number_reader& from) {
+  levels_.resize(std::min(from.integer<std::size_t>(), std::size_t{64}));
+  for (level& l : levels_) {
+    l.count = from.integer<std::uint64_t>();
+    l.mean = from.number();
+    l.square = from.number();
+    l.pending = from.number();
+  }
 }
 
 namespace detail {

@@ -10,6 +10,9 @@
 
 namespace plx {
 
+class number_reader;
+class number_writer;
+
 /// A value with its standard error.
 struct estimate {
   double value = 0, error = 0;
@@ -36,6 +39,10 @@ class binning {
   double autocorrelation_time() const noexcept;
   /// Standard error of the mean from blocks of 2^level samples; zero with fewer than two blocks.
   double error_of_level(std::size_t level) const noexcept;
+  /// The state, for checkpoints.
+  void save(number_writer& to) const;
+  /// Continues from a saved state.
+  void load(number_reader& from);
   /// The number of levels that have samples.
   std::size_t level_count() const noexcept { return levels_.size(); }
 

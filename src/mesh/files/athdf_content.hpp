@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "mesh/files/athdf.hpp"
 #include "io/hdf5_file.hpp"
+#include "mesh/files/athdf.hpp"
 
 namespace plx::mesh {
 

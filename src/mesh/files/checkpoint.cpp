@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "base/assert.hpp"
-#include "mesh/files/checkpoint_format.hpp"
 #include "io/hdf5_file.hpp"
+#include "mesh/files/checkpoint_format.hpp"
 
 namespace plx::mesh {
 

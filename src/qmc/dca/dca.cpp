@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "qmc/pairing/bethe_salpeter.hpp"
 
@@ -39,44 +40,43 @@ class loop {
       : options_(o),
         observer_(observer),
         cluster_(std::make_shared<const cluster>(o.make_cluster().value())),
-        grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1),
-        sigma_(cluster_->n_sites(), o.frequencies) {}
+        grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1) {
+    state_.self_energy = matsubara_function(cluster_->n_sites(), o.frequencies);
+  }
 
-  result<dca_outcome> run() {
-    for (std::size_t i = 0; i < options_.temperatures.size() && !outcome_.stopped; ++i)
-      if (auto done = cool(static_cast<int>(i)); !done) return done.error();
-    std::vector<double> t;
-    std::vector<estimate> lambda;
-    for (const auto& r : outcome_.temperatures)
-      if (r.d_wave) {
-        t.push_back(r.t);
-        lambda.push_back(*r.d_wave);
-      }
-    outcome_.transition = transition_temperature(t, lambda);
+  result<dca_outcome> run(const dca_state* from) {
+    if (from != nullptr) state_ = *from;
+    observer_.reached(state_);
+    while (state_.temperature < static_cast<int>(options_.temperatures.size()) && !outcome_.stopped)
+      if (auto done = iterate(); !done) return done.error();
+    if (state_.d_wave.size() == state_.t.size()) outcome_.transition = transition_temperature(state_.t, state_.d_wave);
     return std::move(outcome_);
   }
 
  private:
-  result<void> cool(int index) {
+  result<void> iterate() {
+    const int index = state_.temperature, iteration = state_.iteration;
     const double beta = 1 / options_.temperatures[index];
-    if (index > 0) sigma_ = at_temperature(sigma_, 1 / options_.temperatures[index - 1], beta);
-    const int n = index == 0 ? options_.first_iterations : options_.iterations;
-    for (int i = 0; i < n; ++i) {
-      if (auto done = iterate(index, i, i + 1 == n, beta); !done) return done.error();
-      if (observer_.stop_requested()) {
-        outcome_.stopped = true;
-        break;
-      }
-    }
-    return {};
-  }
-
-  result<void> iterate(int index, int iteration, bool last, double beta) {
+    const bool last = iteration + 1 >= (index == 0 ? options_.first_iterations : options_.iterations);
     const auto start = std::chrono::steady_clock::now();
-    const auto mu = grain_.find_mu(sigma_, options_.density, beta);
+    const auto seconds = [&, before = state_.seconds] {
+      return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    // Before the first iteration of a temperature, the state holds the self-energy of the one before.
+    auto old = iteration == 0 && index > 0
+                   ? at_temperature(state_.self_energy, 1 / options_.temperatures[index - 1], beta)
+                   : state_.self_energy;
+    const auto mu = grain_.find_mu(old, options_.density, beta);
     if (!mu) return mu.error();
-    const impurity p = problem_at(*mu, beta);
+    const impurity p = problem_at(*mu, beta, old);
     const auto r = async_monte_carlo(p, solver_options(last)).get();
+    if (!r.saved.empty()) {
+      outcome_.stopped = true;
+      state_.walkers = r.saved;
+      state_.seconds = seconds();
+      observer_.reached(state_);
+      return {};
+    }
     const auto rows = rows_of(r);
     const auto means = detail::leave_one_out(rows, {}).back();
     const auto averages = averages_of(p, options_.expansion_k, means);
@@ -85,22 +85,36 @@ class loop {
     dca_iteration now{index, iteration, last, 1 / beta, *mu, {}, {}, {}, averages.order, r.mean_autocorrelation_time(),
                       0,     0};
     for (int k = 0; k < sigma.n_momenta(); ++k) {
-      now.change = std::max(now.change, std::abs(sigma(k, 0) - sigma_(k, 0)));
-      for (int m = 0; m < sigma.n_frequencies(); ++m) sigma_(k, m) += options_.mixing * (sigma(k, m) - sigma_(k, m));
+      now.change = std::max(now.change, std::abs(sigma(k, 0) - old(k, 0)));
+      for (int m = 0; m < sigma.n_frequencies(); ++m) old(k, m) += options_.mixing * (sigma(k, m) - old(k, m));
     }
     const auto estimates = jackknife(rows, [&](std::span<const double> row) {
       const auto a = averages_of(p, options_.expansion_k, row);
       return std::vector<double>{a.density, a.double_occupancy, a.sign};
     });
     now.density = estimates[0], now.double_occupancy = estimates[1], now.sign = estimates[2];
-    now.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    now.seconds = seconds();
     observer_.iterated(now);
-    if (last) return conclude(p, rows, g, sigma, now);
+    if (last)
+      if (auto done = conclude(p, rows, g, sigma, now); !done) return done;
+    advance_state(std::move(old), last);
     return {};
   }
 
-  impurity problem_at(double mu, double beta) const {
-    impurity p{cluster_, options_.u, beta, mu, exclude_cluster(grain_.green(sigma_, mu, beta), sigma_), {}};
+  void advance_state(matsubara_function self_energy, bool last) {
+    state_.temperature += last ? 1 : 0;
+    state_.iteration = last ? 0 : state_.iteration + 1;
+    state_.streams += static_cast<std::uint64_t>(options_.walkers);  // every iteration has streams of its own
+    state_.seconds = 0;
+    state_.self_energy = std::move(self_energy);
+    state_.walkers.clear();
+    observer_.reached(state_);
+    const bool finished = state_.temperature == static_cast<int>(options_.temperatures.size());
+    outcome_.stopped = observer_.stop_requested() && !finished;
+  }
+
+  impurity problem_at(double mu, double beta, const matsubara_function& sigma) const {
+    impurity p{cluster_, options_.u, beta, mu, exclude_cluster(grain_.green(sigma, mu, beta), sigma), {}};
     for (int k = 0; k < cluster_->n_sites(); ++k) p.moments.push_back(grain_.patch(k).mean() - mu);
     return p;
   }
@@ -118,8 +132,9 @@ class loop {
     o.batch = options_.batch;
     o.pair_frequencies = last ? options_.pair_frequencies : 0;
     o.seed = static_cast<std::uint64_t>(options_.seed);
-    o.first_stream = streams_;  // every iteration has streams of its own
-    streams_ += static_cast<std::uint64_t>(o.walkers);
+    o.first_stream = state_.streams;
+    o.stop = observer_.stop_flag();
+    o.saved = std::move(state_.walkers);
     return o;
   }
 
@@ -157,6 +172,8 @@ class loop {
       t.d_wave_overlap = overlap;
     }
     observer_.cooled(t);
+    state_.t.push_back(t.t);
+    if (t.d_wave) state_.d_wave.push_back(*t.d_wave);
     outcome_.temperatures.push_back(std::move(t));
     return {};
   }
@@ -165,15 +182,14 @@ class loop {
   dca_observer& observer_;
   std::shared_ptr<const cluster> cluster_;
   coarse_graining grain_;
-  matsubara_function sigma_;
-  std::uint64_t streams_ = 0;
+  dca_state state_;
   dca_outcome outcome_;
 };
 
 }  // namespace
 
-result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer) {
-  return loop(options, observer).run();
+result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from) {
+  return loop(options, observer).run(from);
 }
 
 std::optional<estimate> transition_temperature(std::span<const double> t, std::span<const estimate> lambda) {

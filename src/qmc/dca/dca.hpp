@@ -8,6 +8,8 @@
 // Phys. 77, 1027.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -41,23 +43,41 @@ struct dca_temperature {
 };
 
 struct dca_outcome {
-  std::vector<dca_temperature> temperatures;
-  std::optional<estimate> transition;  // T_c
-  bool stopped = false;                // by the observer, before the end
+  std::vector<dca_temperature> temperatures;  // those completed by this call
+  std::optional<estimate> transition;         // T_c
+  bool stopped = false;                       // by the observer, before the end
 };
 
+/// The state of the loop between two iterations, or within one that was stopped: the loop continues from it with the
+/// same bits.
+struct dca_state {
+  int temperature = 0, iteration = 0;  // of the next iteration, or of the one that was stopped
+  std::uint64_t streams = 0;           // random streams used by earlier iterations
+  double seconds = 0;                  // spent in an iteration that was stopped
+  matsubara_function self_energy;
+  std::vector<double> t;                     // temperatures that are complete
+  std::vector<estimate> d_wave;              // their eigenvalues, if pairs are measured
+  std::vector<std::vector<double>> walkers;  // monte_carlo_result::saved of an iteration that was stopped
+};
+
+/// Thread safety: functions are called one at a time.
 class dca_observer {
  public:
   virtual ~dca_observer() = default;
   virtual void iterated(const dca_iteration& now) = 0;
   virtual void cooled(const dca_temperature& result) = 0;
-  /// Asked after each iteration.
+  /// At the start, after each iteration, and when the loop is stopped.
+  virtual void reached(const dca_state&) {}
+  /// Called after each iteration.
   virtual bool stop_requested() { return false; }
+  /// A flag that stops the loop within an iteration.
+  virtual const std::atomic<bool>* stop_flag() const { return nullptr; }
 };
 
-/// Requires: options.check() succeeds. Error: one line, if the density cannot be reached or a matrix cannot be
+/// `from`: a state to continue from, of the same options; temperatures and iterations that it has not reached may
+/// differ. Requires: options.check() succeeds. Error: one line, if the density cannot be reached or a matrix cannot be
 /// inverted.
-result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer);
+result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from = nullptr);
 
 /// Where lambda(T) = 1 first, from high temperatures on: linear in ln T between two temperatures, with the errors of
 /// both eigenvalues. Empty if lambda stays below 1. Shapes: t and lambda [n], t descending.

@@ -1,7 +1,10 @@
 #include "qmc/dca/output.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "base/file.hpp"
@@ -9,8 +12,19 @@
 namespace plx::qmc {
 namespace {
 
+constexpr const char* tables[] = {"iterations.csv", "temperatures.csv", "green.csv"};
+
 std::string cells(const estimate& e) { return fmt::format(",{:.10g},{:.3g}", e.value, e.error); }
 std::string cells(const std::optional<estimate>& e) { return e ? cells(*e) : ",,"; }
+
+// The checkpoint may not be on the disk before the rows that it refers to.
+result<void> wait_for_disk(const std::string& path) {
+  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  if (descriptor < 0) return file_error("open", path, errno);
+  const int number = fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno;  // EINVAL: a file system without fsync
+  close(descriptor);
+  return number == 0 ? result<void>() : file_error("write", path, number);
+}
 
 }  // namespace
 
@@ -18,11 +32,61 @@ result<dca_output> dca_output::create(std::string folder, const std::string& con
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return error{fmt::format("{}: expected a folder that can be created: {}", folder, failed.message())};
-  if (std::filesystem::exists(folder + "/config.toml", failed))
+  dca_output out(std::move(folder));
+  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
+  if (std::filesystem::exists(out.file("config.toml"), failed))
     return error{
-        fmt::format("{}: contains the files of another run; choose another folder with --out, or remove it", folder)};
-  if (auto r = write_file(folder + "/config.toml", config); !r) return r.error();
-  return dca_output(std::move(folder));
+        fmt::format("{}: contains the files of another run; choose another folder with --out, or continue the run in "
+                    "it: --resume {}",
+                    out.folder_, out.folder_)};
+  if (auto r = write_file(out.file("config.toml"), config); !r) return r.error();
+  out.checkpoint_.options = config;
+  return out;
+}
+
+result<dca_output> dca_output::reopen(std::string folder) {
+  dca_output out(std::move(folder));
+  std::error_code failed;
+  if (!std::filesystem::exists(out.file("checkpoint.h5"), failed))
+    return error{
+        fmt::format("{}: expected the folder of a run with a checkpoint.h5, found none; start a new run", out.folder_)};
+  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
+  auto c = read_dca_checkpoint(out.file("checkpoint.h5"));
+  if (!c) return c.error();
+  out.checkpoint_ = *std::move(c);
+  return out;
+}
+
+result<void> dca_output::resume(const std::string& config) {
+  std::error_code failed;
+  for (std::size_t i = 0; i < std::size(tables); ++i) {
+    const std::string path = file(tables[i]);
+    const std::uint64_t expected = i < checkpoint_.table_bytes.size() ? checkpoint_.table_bytes[i] : 0;
+    std::uint64_t found = std::filesystem::file_size(path, failed);
+    if (failed) found = 0;
+    if (found < expected)
+      return error{
+          fmt::format("'{}': expected at least the {} bytes that the checkpoint refers to, found {}; it was "
+                      "changed after the run",
+                      path, expected, found)};
+    if (found > expected) std::filesystem::resize_file(path, expected, failed);
+    if (found > expected && failed) return file_error("shorten", path, failed.value());
+  }
+  std::filesystem::remove(file("result.json"), failed);
+  checkpoint_.options = config;
+  return write_file(file("config.toml"), config);
+}
+
+result<void> dca_output::add(const dca_state& s) {
+  checkpoint_.table_bytes.clear();
+  for (const char* name : tables) {
+    std::error_code missing;
+    const auto bytes = std::filesystem::file_size(file(name), missing);
+    checkpoint_.table_bytes.push_back(missing ? 0 : bytes);
+    if (auto r = missing ? result<void>() : wait_for_disk(file(name)); !r) return r;
+  }
+  checkpoint_.state = s;
+  return write_dca_checkpoint(file("checkpoint.h5"), checkpoint_);
 }
 
 result<void> dca_output::add(const dca_iteration& i) {

@@ -5,28 +5,47 @@
 //   temperatures.csv  one row per temperature: averages and eigenvalues, with errors
 //   green.csv         G and Sigma of each temperature, momentum and frequency
 //   result.json       T_c with its error, and whether the run was complete
+//   checkpoint.h5     the state after the last iteration, or within one that was stopped
 //
 // Thread safety: none. Errors: results for failed writes. Example: qmc/dca/test/output_test.cpp
 #pragma once
 
+#include <memory>
 #include <string>
+#include <utility>
 
 #include "base/result.hpp"
+#include "io/folder_lock.hpp"
+#include "qmc/dca/checkpoint.hpp"
 #include "qmc/dca/dca.hpp"
 
 namespace plx::qmc {
 
 class dca_output {
  public:
-  /// Creates the folder. Error: it contains the files of a run already, or cannot be written.
+  /// Creates the folder and locks it. Error: it contains the files of a run already, is in use by another process, or
+  /// cannot be written.
   static result<dca_output> create(std::string folder, const std::string& config);
+  /// Locks the folder of a run and reads its checkpoint. Error: it has none, or is in use.
+  static result<dca_output> reopen(std::string folder);
+  const dca_checkpoint& checkpoint() const { return checkpoint_; }
+  /// The name of the program, for the checkpoint.
+  void set_build(std::string build) { checkpoint_.build = std::move(build); }
+  /// Continues after the checkpoint that was read: removes rows that were written after it.
+  result<void> resume(const std::string& config);
   result<void> add(const dca_iteration& i);
   result<void> add(const dca_temperature& t, const cluster& c);
+  /// Writes the checkpoint, after the rows of the iteration.
+  result<void> add(const dca_state& s);
   result<void> finish(const dca_outcome& o);
 
  private:
-  explicit dca_output(std::string folder) : folder_(std::move(folder)) {}
+  explicit dca_output(std::string folder) : folder_(std::move(folder)), lock_(std::make_unique<folder_lock>()) {}
+  std::string file(const char* name) const { return folder_ + "/" + name; }
+
   std::string folder_;
+  std::unique_ptr<folder_lock> lock_;
+  dca_checkpoint checkpoint_;
 };
 
 }  // namespace plx::qmc

@@ -10,6 +10,25 @@ namespace plx::qmc {
 
 double matsubara_frequency(int n, double beta) { return (2 * n + 1) * std::numbers::pi / beta; }
 
+void save_function(number_writer& to, const matsubara_function& f) {
+  to.add(f.n_momenta());
+  std::vector<double> values;
+  for (int k = 0; k < f.n_momenta(); ++k)
+    for (int n = 0; n < f.n_frequencies(); ++n) values.insert(values.end(), {f(k, n).real(), f(k, n).imag()});
+  to.add(values);
+}
+
+matsubara_function load_function(number_reader& from) {
+  const auto n_momenta = from.integer<std::size_t>();
+  const auto values = from.numbers();
+  if (n_momenta == 0 || values.size() % (2 * n_momenta) != 0) return {};
+  matsubara_function f(static_cast<int>(n_momenta), static_cast<int>(values.size() / (2 * n_momenta)));
+  std::size_t at = 0;
+  for (int k = 0; k < f.n_momenta(); ++k)
+    for (int n = 0; n < f.n_frequencies(); ++n, at += 2) f(k, n) = {values[at], values[at + 1]};
+  return f;
+}
+
 double free_green_tau(double xi, double tau, double beta) {
   // No exponent is positive.
   return xi >= 0 ? -std::exp(-tau * xi) / (1 + std::exp(-beta * xi))

@@ -8,6 +8,8 @@
 #include <complex>
 #include <vector>
 
+#include "num/saved_numbers.hpp"
+
 namespace plx::qmc {
 
 /// (2n + 1) pi / beta
@@ -37,6 +39,10 @@ class matsubara_function {
   int n_momenta_ = 0, n_frequencies_ = 0;
   std::vector<std::complex<double>> values_;
 };
+
+/// The state of a function, for checkpoints.
+void save_function(number_writer& to, const matsubara_function& f);
+matsubara_function load_function(number_reader& from);
 
 /// G(tau) = -exp(-tau xi) / (1 + exp(-beta xi)) of a free level with the energy xi = eps - mu. Requires: 0 <= tau <=
 /// beta.

@@ -40,6 +40,9 @@ class pair_accumulator {
   void add(const snapshot& s);
   /// The sum of sign times P since the last call, with all symmetries. Shape: [size][size].
   real_matrix take();
+  /// The sums, for checkpoints.
+  void save(number_writer& to) const { to.add(sum_); }
+  void load(number_reader& from) { sum_ = from.matrix(); }
 
  private:
   const cluster* cluster_;

@@ -13,6 +13,20 @@ void snapshot::take(const walker& w) {
   for (int sigma = 0; sigma < 2; ++sigma) w.m_matrix(sigma, m[sigma]);
 }
 
+void measurement_bin::save(number_writer& to) const {
+  for (double x : {static_cast<double>(count), sign, order}) to.add(x);
+  save_function(to, m);
+  to.add(pairs);
+}
+
+void measurement_bin::load(number_reader& from) {
+  count = from.integer<int>();
+  sign = from.number();
+  order = from.number();
+  m = load_function(from);
+  pairs = from.matrix();
+}
+
 single_particle_accumulator::single_particle_accumulator(const cluster& c, const nonuniform_fourier& transform,
                                                          double beta)
     : cluster_(&c),
@@ -34,6 +48,19 @@ void single_particle_accumulator::add(const snapshot& s) {
                     grids_[r].data()};
     }
     transform_->spread(points_);
+  }
+}
+
+void single_particle_accumulator::save(number_writer& to) const {
+  bin_.save(to);
+  for (const auto& grid : grids_) to.add(grid);
+}
+
+void single_particle_accumulator::load(number_reader& from) {
+  bin_.load(from);
+  for (auto& grid : grids_) {
+    const auto values = from.numbers();
+    std::copy_n(values.begin(), std::min(values.size(), grid.size()), grid.begin());
   }
 }
 

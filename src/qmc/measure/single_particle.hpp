@@ -34,6 +34,9 @@ struct measurement_bin {
   double sign = 0, order = 0;
   matsubara_function m;
   real_matrix pairs;  // the pair function, empty if it is not measured
+
+  void save(number_writer& to) const;
+  void load(number_reader& from);
 };
 
 class single_particle_accumulator {
@@ -43,6 +46,9 @@ class single_particle_accumulator {
   void add(const snapshot& s);
   /// The sums since the last call.
   measurement_bin take_bin();
+  /// The sums, for checkpoints.
+  void save(number_writer& to) const;
+  void load(number_reader& from);
 
  private:
   const cluster* cluster_;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "probe/record/names.hpp"
 #include "qmc/solver/submatrix_walker.hpp"
@@ -32,12 +33,18 @@ struct chain {
     if (o.pair_frequencies > 0) pairs.emplace(*problem.lattice, problem.g0, problem.beta, o.pair_frequencies);
   }
 
+  // Relaxed: the flag orders no other data.
+  bool is_stopping() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
+
+  // A stopped warm-up is repeated.
   void warm_up() {
+    if (moves > 0) return;
     // The second half determines how many moves a sweep has.
     double sum = 0;
     int count = 0;
     const int piece = std::max(1, options.warm_up / 20);
     for (int done = 0; done < options.warm_up; done += piece) {
+      if ((stopped = is_stopping())) return;
       state->advance(std::min(piece, options.warm_up - done));
       if (2 * done < options.warm_up) continue;
       sum += state->order();
@@ -46,6 +53,9 @@ struct chain {
     moves = std::max(1, static_cast<int>(std::lround(options.sweeps * std::max(1.0, count > 0 ? sum / count : 1.0))));
   }
   void advance(int buffer) {
+    stopped = stopped || is_stopping();
+    filled[buffer] = !stopped;
+    if (stopped) return;
     state->advance(moves);
     if (++advanced % options.rebuild_interval == 0) state->rebuild();
     orders.add(state->order());
@@ -53,12 +63,49 @@ struct chain {
   }
 
   void measure(int buffer) {
+    if (!filled[buffer]) return;
     accumulator.add(buffers[buffer]);
     if (pairs) pairs->add(buffers[buffer]);
+    ++measured;
   }
   void end_bin() {
+    if (measured < options.measurements) return;
+    measured = 0;
     bins.push_back(accumulator.take_bin());
     if (pairs) bins.back().pairs = pairs->take();
+  }
+
+  bool is_complete() const { return static_cast<int>(bins.size()) == options.bins; }
+
+  // Nothing of a walker that has not been warmed up.
+  std::vector<double> save() const {
+    std::vector<double> numbers;
+    number_writer to(numbers);
+    to.add(moves);
+    if (moves == 0) return numbers;
+    to.add(advanced);
+    to.add(measured);
+    state->save(to);
+    orders.save(to);
+    accumulator.save(to);
+    if (pairs) pairs->save(to);
+    to.add(static_cast<double>(bins.size()));
+    for (const auto& b : bins) b.save(to);
+    return numbers;
+  }
+  void load(const std::vector<double>& numbers) {
+    number_reader from(numbers);
+    moves = from.integer<int>();
+    if (moves == 0) return;
+    advanced = from.integer<int>();
+    measured = from.integer<int>();
+    state->load(from);
+    orders.load(from);
+    accumulator.load(from);
+    if (pairs) pairs->load(from);
+    bins.resize(std::min(from.integer<std::size_t>(), static_cast<std::size_t>(options.bins)));
+    for (auto& b : bins) b.load(from);
+    PLX_ASSERT(from.is_complete(), numbers.size());
   }
 
   monte_carlo_options options;
@@ -68,7 +115,10 @@ struct chain {
   std::array<snapshot, 2> buffers;
   std::vector<measurement_bin> bins;
   binning orders;
-  int moves = 1, advanced = 0;
+  int moves = 0;                   // between measurements; 0: not warmed up
+  int advanced = 0, measured = 0;  // in all bins; in the present bin
+  bool stopped = false;
+  std::array<bool, 2> filled{};  // buffers
 };
 
 // The tasks of one bin. Advance i needs advance i - 1 and the measurement i - 2, whose buffer it fills; measurement i
@@ -77,7 +127,8 @@ future<void> run_bin(std::shared_ptr<chain> c) {
   static const task_info advance_info = info_of("qmc/advance"), measure_info = info_of("qmc/measure");
   shared_future<void> advanced = make_ready_future().share();
   std::array<shared_future<void>, 2> measured = {advanced, advanced};  // by buffer
-  for (int i = 0; i < c->options.measurements; ++i) {
+  if (c->stopped || c->is_complete()) return make_ready_future();
+  for (int i = c->measured; i < c->options.measurements; ++i) {
     const int buffer = i % 2;
     advanced = dataflow(
                    advance_info,
@@ -127,6 +178,8 @@ double monte_carlo_result::mean_autocorrelation_time() const {
 future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_options options) {
   PLX_ASSERT(options.walkers > 0 && options.bins > 0 && options.measurements > 0 && options.rebuild_interval > 0,
              options.walkers, options.bins, options.measurements, options.rebuild_interval);
+  const auto saved = std::exchange(options.saved, {});
+  PLX_ASSERT(saved.empty() || static_cast<int>(saved.size()) == options.walkers, saved.size(), options.walkers);
   const auto tables = std::make_shared<const shared_tables>(
       shared_tables{problem, free_propagator(*problem.lattice, problem.g0, problem.moments, problem.beta),
                     nonuniform_fourier(problem.g0.n_frequencies())});
@@ -135,9 +188,10 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
   std::vector<future<void>> ends;
   for (int w = 0; w < options.walkers; ++w) {
     const auto c = std::make_shared<chain>(tables->problem, tables->g0, tables->transform, constants, options, w);
+    if (!saved.empty()) c->load(saved[w]);
     chains.push_back(c);
     future<void> end = async(info_of("qmc/warm-up"), [c] { c->warm_up(); });
-    for (int b = 0; b < options.bins; ++b)
+    for (int b = static_cast<int>(c->bins.size()); b < options.bins; ++b)
       end = end.then([c](future<void> before) {
                  before.get();
                  return run_bin(c);
@@ -148,6 +202,9 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
   return when_all(std::move(ends)).then([tables, chains](future<std::vector<future<void>>> all) {
     for (auto& f : all.get()) f.get();
     monte_carlo_result r;
+    const auto is_complete = [](const std::shared_ptr<chain>& c) { return c->is_complete(); };
+    if (!std::all_of(chains.begin(), chains.end(), is_complete))
+      for (const auto& c : chains) r.saved.push_back(c->save());
     for (const auto& c : chains) {
       for (auto& b : c->bins) r.bins.push_back(std::move(b));
       r.orders.push_back(c->orders);

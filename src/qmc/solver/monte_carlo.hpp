@@ -3,10 +3,11 @@
 // Each walker is a chain of tasks: advance, take a snapshot, advance. Measurements of its snapshots are tasks of their
 // own, in order, and two buffers let the walker continue meanwhile. No task waits. Each walker makes a given number of
 // measurements, and sums are formed per walker in the order of its chain, so that a seed gives the same bits for any
-// number of workers. Thread safety: any task. Cost: two tasks per measurement. Example:
-// qmc/solver/test/monte_carlo_test.cpp
+// number of workers. Walkers that are stopped stop between two measurements. Thread safety: any task. Cost: two tasks
+// per measurement. Example: qmc/solver/test/monte_carlo_test.cpp
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -35,6 +36,9 @@ struct monte_carlo_options {
   int batch = 64;            // proposals per batch of the submatrix walker
   std::uint64_t seed = 1;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
+
+  const std::atomic<bool>* stop = nullptr;      // walkers end after their present measurement once it is true
+  std::vector<std::vector<double>> saved = {};  // states of stopped walkers to continue from, or empty
 };
 
 /// The impurity problem of a cluster.
@@ -46,13 +50,16 @@ struct impurity {
 };
 
 struct monte_carlo_result {
-  std::vector<measurement_bin> bins;         // [walker][bin], flat
-  std::vector<binning> orders;               // [walker]: series of the expansion order
-  walker_statistics moves;                   // of all walkers
+  std::vector<measurement_bin> bins;  // [walker][bin], flat
+  std::vector<binning> orders;        // [walker]: series of the expansion order
+  walker_statistics moves;            // of all walkers
+  // Not empty: stopped before the end, and the states to continue from; bins are those that were complete. [walker]
+  std::vector<std::vector<double>> saved;
   double mean_autocorrelation_time() const;  // of the order, in measurements
 };
 
-/// Runs the walkers. Requires: positive counts in the options; u >= 0.
+/// Runs the walkers. A run that was stopped and continued gives the bits of an uninterrupted one. Requires: positive
+/// counts in the options; u >= 0; saved states are of the same problem and options.
 future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_options options);
 
 /// Quantities per site, from the means of bins.

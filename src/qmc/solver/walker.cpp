@@ -77,6 +77,33 @@ void walker::rebuild() {
   }
 }
 
+void walker::save(number_writer& to) const {
+  to.add(static_cast<double>(stream_.position()));
+  to.add(static_cast<double>(statistics_.proposed));
+  to.add(static_cast<double>(statistics_.accepted));
+  to.add(statistics_.largest_drift);
+  to.add(sign_);
+  to.add(order());
+  for (const vertex& v : vertices_)
+    for (double x : {v.tau, static_cast<double>(v.site), static_cast<double>(v.s)}) to.add(x);
+  for (const auto& n : inverse_) to.add(n);
+}
+
+void walker::load(number_reader& from) {
+  stream_.seek(from.integer<std::uint64_t>());
+  statistics_.proposed = from.integer<std::uint64_t>();
+  statistics_.accepted = from.integer<std::uint64_t>();
+  statistics_.largest_drift = from.number();
+  sign_ = from.number();
+  vertices_.resize(from.integer<std::uint32_t>());
+  for (vertex& v : vertices_) {
+    v.tau = from.number();
+    v.site = from.integer<int>();
+    v.s = from.integer<int>();
+  }
+  for (auto& n : inverse_) n = from.matrix();
+}
+
 void rank_one_walker::advance(int n) {
   for (int m = 0; m < n; ++m) {
     const auto p = proposal::draw(stream_, expansion_);

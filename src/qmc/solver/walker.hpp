@@ -17,6 +17,7 @@
 
 #include "num/dense/matrix.hpp"
 #include "num/random/random_stream.hpp"
+#include "num/saved_numbers.hpp"
 #include "qmc/solver/free_propagator.hpp"
 
 namespace plx::qmc {
@@ -82,6 +83,11 @@ class walker {
   void m_matrix(int sigma, real_matrix& m) const;
   /// Computes N and the sign from the vertices, and records how far N had drifted. Cost: O(order^3).
   void rebuild();
+
+  /// The state between two calls of advance(), for checkpoints.
+  void save(number_writer& to) const;
+  /// Requires: made with the same propagator, constants and stream.
+  void load(number_reader& from);
 
  protected:
   /// Probability ratio of a move from the ratio of determinants of both spins.

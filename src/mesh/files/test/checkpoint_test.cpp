@@ -12,8 +12,8 @@
 #include <fstream>
 
 #include "base/file.hpp"
-#include "mesh/files/athdf.hpp"
 #include "io/hdf5_file.hpp"
+#include "mesh/files/athdf.hpp"
 #include "mesh/test/test_meshes.hpp"
 #include "mesh/tree/regrid.hpp"
 

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "qmc/exact/exact_diagonalization.hpp"
 #include "rt/runtime.hpp"
@@ -92,9 +95,54 @@ TEST(Dca, SameBitsForAnyNumberOfWorkers) {
   const auto one = run(o, 1), three = run(o, 3);
   EXPECT_EQ(one.temperatures[0].self_energy, three.temperatures[0].self_energy);
   EXPECT_EQ(one.temperatures[0].d_wave->value, three.temperatures[0].d_wave->value);
-  silent observer;
-  observer.stop_after = 1;
-  EXPECT_TRUE(run(o, 2, observer).stopped);
+}
+
+// Stopped in each iteration, at a time that is not under control, and continued from the state each time.
+TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
+  struct stopping : silent {
+    std::atomic<bool> stop = false;
+    dca_state last;
+    void reached(const dca_state& s) override { last = s; }
+    bool stop_requested() override { return stop; }
+    const std::atomic<bool>* stop_flag() const override { return &stop; }
+  };
+  dca_options o;
+  o.u = 4;
+  o.temperatures = {1, 0.5};
+  o.first_iterations = 2;
+  o.iterations = 1;
+  o.measurements = 800;
+  o.walkers = 4;
+  o.bins = 2;
+  o.frequencies = 32;
+  o.pair_frequencies = 2;
+  const auto whole = run(o, 2);
+  std::vector<dca_temperature> parts;
+  std::optional<dca_state> from;
+  int stops = 0, within = 0;
+  for (bool stopped = true; stopped; ++stops) {
+    stopping observer;
+    runtime rt({.workers = 1 + static_cast<unsigned>(stops) % 3, .bind = false});
+    std::thread signal([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5 + 7 * stops));
+      observer.stop = true;
+    });
+    const auto r = rt.run([&] { return run_dca(o, observer, from ? &*from : nullptr).value(); });
+    signal.join();
+    stopped = r.stopped;
+    parts.insert(parts.end(), r.temperatures.begin(), r.temperatures.end());
+    from = observer.last;
+    within += from->walkers.empty() ? 0 : 1;
+  }
+  EXPECT_GT(stops, 1);
+  EXPECT_GT(within, 0);
+  ASSERT_EQ(parts.size(), 2u);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(parts[i].green, whole.temperatures[i].green);
+    EXPECT_EQ(parts[i].self_energy, whole.temperatures[i].self_energy);
+    EXPECT_EQ(parts[i].d_wave->value, whole.temperatures[i].d_wave->value);
+    EXPECT_EQ(parts[i].energy.error, whole.temperatures[i].energy.error);
+  }
 }
 
 TEST(Transition, InterpolatesInTheLogarithmOfT) {

@@ -1,0 +1,141 @@
+"""A run of plx-dca that is stopped, killed, or out of space, and continues with the same bits.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import signal
+import struct
+import subprocess
+import time
+
+import pytest
+from test_plx_dca import PROGRAM, folder, rows, run  # noqa: F401
+
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+
+TABLES = ("temperatures.csv", "green.csv")
+SLOWER = ("--set", "solver.measurements=1600")
+
+
+def start(folder, *arguments):
+    return subprocess.Popen([PROGRAM, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def results(run_folder):
+    """The tables, without the wall time of iterations."""
+    iterations = [{k: v for k, v in row.items() if k != "seconds"} for row in rows(run_folder / "iterations.csv")]
+    return [iterations, *((run_folder / name).read_text() for name in TABLES), (run_folder / "result.json").read_text()]
+
+
+@pytest.fixture
+def whole(folder):
+    done = run(folder, "in.toml", "--out", "whole", "--threads", "2", "--quiet", *SLOWER)
+    assert done.returncode == 0, done.stderr
+    return results(folder / "whole")
+
+
+def test_a_run_stopped_within_iterations_ends_with_the_same_bits(folder, whole):
+    child = start(folder, "in.toml", "--out", "out", "--threads", "4", *SLOWER)
+    stops = 0
+    while True:
+        time.sleep(0.15)
+        child.send_signal(signal.SIGTERM if stops % 2 else signal.SIGINT)
+        output, errors = child.communicate(timeout=120)
+        if child.returncode == 0:
+            break
+        assert child.returncode == 130, errors
+        if "stopped; continue with" in output:
+            stops += 1
+            assert "stopping, with a checkpoint" in errors
+            assert json.loads((folder / "out/result.json").read_text())["complete"] is False
+        assert not (folder / "out/.lock").exists()
+        child = start(folder, "--resume", "out", "--threads", str(1 + stops % 3), "--quiet")
+    assert stops > 0
+    assert results(folder / "out") == whole
+    # A run that is complete ends at once, with the same results.
+    assert run(folder, "--resume", "out").returncode == 0
+    assert results(folder / "out") == whole
+
+
+def test_a_killed_run_continues(folder, whole):
+    for delay_s in (0.05, 0.2, 0.4):
+        out = folder / f"out{delay_s}"
+        child = start(folder, "in.toml", "--out", out.name, "--quiet", *SLOWER)
+        while not (out / "checkpoint.h5").exists():
+            time.sleep(0.01)
+        time.sleep(delay_s)
+        child.kill()
+        child.communicate(timeout=120)
+        with (out / "iterations.csv").open("a") as table:  # as if killed between the row and the checkpoint
+            table.write("0.5,0,1\n")
+        assert run(folder, "--resume", out.name, "--quiet").returncode == 0
+        assert results(out) == whole
+
+
+def test_a_full_disk_loses_nothing_that_was_complete(folder):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400000, 400000))  # the Green's functions of one temperature
+
+    larger = ["in.toml", "--quiet", "--set", "loop.frequencies=1024"]
+    assert run(folder, *larger, "--out", "whole").returncode == 0
+    done = subprocess.run(
+        [PROGRAM, *larger, "--out", "out"], cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "out/" in done.stderr
+    again = run(folder, "--resume", "out", "--quiet")
+    assert again.returncode == 0, again.stderr
+    assert results(folder / "out") == results(folder / "whole")
+
+
+def test_more_temperatures_after_the_end(folder):
+    assert run(folder, "in.toml", "--out", "out", "--quiet", "--set", "loop.temperatures=[1.0]").returncode == 0
+    assert run(folder, "--resume", "out", "--quiet", "--set", "loop.temperatures=[1.0, 0.5]").returncode == 0
+    assert run(folder, "in.toml", "--out", "whole", "--quiet").returncode == 0
+    assert results(folder / "out") == results(folder / "whole")
+
+
+def test_a_folder_in_use_is_left_alone(folder):
+    child = start(folder, "in.toml", "--out", "out", "--set", "solver.measurements=1000000")
+    while not (folder / "out/checkpoint.h5").exists():
+        time.sleep(0.01)
+    refused = run(folder, "--resume", "out")
+    assert refused.returncode == 2 and f"in use by process {child.pid} on " in refused.stderr
+    child.send_signal(signal.SIGTERM)
+    child.communicate(timeout=120)
+    assert child.returncode == 130
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (["--resume", "nowhere"], "checkpoint.h5"),
+        (["in.toml", "--resume", "out"], "neither an input file nor --out"),
+        (["--resume", "out", "--set", "model.u=3"], "model.u: a resumed run cannot change it"),
+        (["--resume", "out", "--set", "loop.temperatures=[0.9]"], "expected the first 1 unchanged"),
+        (["--resume", "out", "--set", "loop.temperature=[0.9]"], "loop.temperatures"),
+    ],
+)
+def test_wrong_resumes_get_one_line(folder, arguments, words):
+    assert run(folder, "in.toml", "--out", "out", "--quiet", "--set", "loop.temperatures=[1.0]").returncode == 0
+    done = run(folder, *arguments)
+    assert done.returncode == 2
+    assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+
+
+def test_damaged_checkpoints_get_one_line(folder):
+    assert run(folder, "in.toml", "--out", "out", "--quiet", "--set", "loop.temperatures=[1.0]").returncode == 0
+    path = folder / "out/checkpoint.h5"
+    good = path.read_bytes()
+    at = good.index(struct.pack("<dd", 4, 256)) + 20  # the self-energy: 4 momenta, 2 x 4 x 32 numbers
+    for bad, words in (
+        (good[:-200], "truncated"),
+        (b"text", "not a checkpoint"),
+        (good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :], "damaged"),
+    ):
+        path.write_bytes(bad)
+        done = run(folder, "--resume", "out")
+        assert done.returncode == 2 and words in done.stderr and done.stderr.count("\n") == 1
