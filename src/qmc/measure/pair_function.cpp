@@ -101,4 +101,20 @@ real_matrix pair_accumulator::take() {
   return mean;
 }
 
+void pair_accumulator::save(number_writer& to) const {
+  to.add(signs_);
+  to.add(products_);
+  for (const auto& z : diagonal_)
+    for (double x : {z.real(), z.imag()}) to.add(x);
+}
+
+void pair_accumulator::load(number_reader& from) {
+  signs_ = from.number();
+  products_ = from.matrix();
+  for (auto& z : diagonal_) {
+    const double real = from.number();
+    z = {real, from.number()};
+  }
+}
+
 }  // namespace plx::qmc

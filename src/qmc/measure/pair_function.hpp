@@ -41,8 +41,8 @@ class pair_accumulator {
   /// The sum of sign times P since the last call, with all symmetries. Shape: [size][size].
   real_matrix take();
   /// The sums, for checkpoints.
-  void save(number_writer& to) const { to.add(sum_); }
-  void load(number_reader& from) { sum_ = from.matrix(); }
+  void save(number_writer& to) const;
+  void load(number_reader& from);
 
  private:
   const cluster* cluster_;

@@ -4,6 +4,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 namespace plx::qmc {
@@ -19,7 +20,8 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   const auto folder = std::filesystem::temp_directory_path() / "plx_dca_output_test";
   std::filesystem::remove_all(folder);
   const auto c = cluster::named("2x2").value();
-  auto out = dca_output::create(folder.string(), "# all options\n").value();
+  std::optional<dca_output> first = dca_output::create(folder.string(), "# all options\n").value();
+  auto& out = *first;
   dca_iteration i;
   i.t = 0.5;
   EXPECT_TRUE(out.add(i));
@@ -45,6 +47,10 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
       EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(header.begin(), header.end(), ',')) << file;
   }
   EXPECT_EQ(content(folder / "result.json"), "{\"t_c\": {\"value\": 0.076, \"error\": 0.002}, \"complete\": true}\n");
+  const auto locked = dca_output::create(folder.string(), "");
+  ASSERT_FALSE(locked);
+  EXPECT_NE(locked.error().message.find("in use by process"), std::string::npos);
+  first.reset();
   const auto again = dca_output::create(folder.string(), "");
   ASSERT_FALSE(again);
   EXPECT_NE(again.error().message.find("another run"), std::string::npos);
