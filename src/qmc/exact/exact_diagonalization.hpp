@@ -37,6 +37,9 @@ struct fermion_operator {
   static fermion_operator create(std::vector<std::complex<double>> c, qmc::spin s) { return {true, s, std::move(c)}; }
 };
 
+/// A product of two operators; the second acts first.
+using fermion_product = std::array<fermion_operator, 2>;
+
 /// G(z) as a sum over poles: sum_p residues[p] / (z - energies[p]).
 struct pole_sum {
   std::vector<double> energies;
@@ -71,6 +74,11 @@ class exact_diagonalization {
   /// o4(0)> with fermionic w_k = (2 n_k + 1) pi / beta. Cost: O(sectors x states^3), about 20 ms with four sites.
   std::complex<double> two_particle(const std::array<fermion_operator, 4>& o, const std::array<int, 3>& n) const;
 
+  /// <a b>
+  std::complex<double> correlation(const fermion_product& a, const fermion_product& b) const;
+  /// The integral over tau in [0, beta] of <a(tau) b(0)>.
+  std::complex<double> susceptibility(const fermion_product& a, const fermion_product& b) const;
+
  private:
   struct sector {
     int n_up = 0, n_down = 0;
@@ -90,6 +98,9 @@ class exact_diagonalization {
   void diagonalize(sector& s) const;
   void measure();
   operator_blocks blocks_of(const fermion_operator& o) const;
+  operator_blocks blocks_of(const fermion_product& o) const;
+  template <class Weight>
+  std::complex<double> sum_over_states(const fermion_product& a, const fermion_product& b, Weight&& weight) const;
   std::complex<double> time_ordered(const std::array<const operator_blocks*, 4>& o, const std::array<int, 3>& n) const;
 
   cluster_hamiltonian h_;

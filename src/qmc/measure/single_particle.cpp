@@ -17,6 +17,7 @@ void measurement_bin::save(number_writer& to) const {
   for (double x : {static_cast<double>(count), sign, order}) to.add(x);
   save_function(to, m);
   to.add(pairs);
+  to.add(correlations);
 }
 
 void measurement_bin::load(number_reader& from) {
@@ -25,6 +26,7 @@ void measurement_bin::load(number_reader& from) {
   order = from.number();
   m = load_function(from);
   pairs = from.matrix();
+  correlations = from.numbers();
 }
 
 single_particle_accumulator::single_particle_accumulator(const cluster& c, const nonuniform_fourier& transform,

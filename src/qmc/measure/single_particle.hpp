@@ -33,7 +33,8 @@ struct measurement_bin {
   int count = 0;
   double sign = 0, order = 0;
   matsubara_function m;
-  real_matrix pairs;  // the pair function, empty if it is not measured
+  real_matrix pairs;                 // the pair function, empty if it is not measured
+  std::vector<double> correlations;  // of correlation_accumulator, empty if they are not measured
 
   void save(number_writer& to) const;
   void load(number_reader& from);

@@ -30,6 +30,10 @@ struct chain {
   chain(const impurity& problem, const free_propagator& g0, const nonuniform_fourier& transform, const expansion& e,
         const monte_carlo_options& o, int index)
       : options(o), state(make_walker(g0, e, o, index)), accumulator(*problem.lattice, transform, problem.beta) {
+    // Streams with this bit are for times of measurements.
+    if (o.correlations)
+      correlations.emplace(*problem.lattice, g0,
+                           random_stream(o.seed, (o.first_stream + static_cast<std::uint64_t>(index)) | 1ull << 63));
     if (o.pair_frequencies > 0) pairs.emplace(*problem.lattice, problem.g0, problem.beta, o.pair_frequencies);
   }
 
@@ -66,6 +70,7 @@ struct chain {
     if (!filled[buffer]) return;
     accumulator.add(buffers[buffer]);
     if (pairs) pairs->add(buffers[buffer]);
+    if (correlations) correlations->add(buffers[buffer]);
     ++measured;
   }
   void end_bin() {
@@ -73,6 +78,7 @@ struct chain {
     measured = 0;
     bins.push_back(accumulator.take_bin());
     if (pairs) bins.back().pairs = pairs->take();
+    if (correlations) bins.back().correlations = correlations->take();
   }
 
   bool is_complete() const { return static_cast<int>(bins.size()) == options.bins; }
@@ -89,6 +95,7 @@ struct chain {
     orders.save(to);
     accumulator.save(to);
     if (pairs) pairs->save(to);
+    if (correlations) correlations->save(to);
     to.add(static_cast<double>(bins.size()));
     for (const auto& b : bins) b.save(to);
     return numbers;
@@ -103,6 +110,7 @@ struct chain {
     orders.load(from);
     accumulator.load(from);
     if (pairs) pairs->load(from);
+    if (correlations) correlations->load(from);
     bins.resize(std::min(from.integer<std::size_t>(), static_cast<std::size_t>(options.bins)));
     for (auto& b : bins) b.load(from);
     PLX_ASSERT(from.is_complete(), numbers.size());
@@ -112,6 +120,7 @@ struct chain {
   std::unique_ptr<walker> state;
   single_particle_accumulator accumulator;
   std::optional<pair_accumulator> pairs;
+  std::optional<correlation_accumulator> correlations;
   std::array<snapshot, 2> buffers;
   std::vector<measurement_bin> bins;
   binning orders;
@@ -229,6 +238,7 @@ std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
     // The upper triangle of the symmetric pair function.
     for (int j = 0; j < b.pairs.columns(); ++j)
       for (int i = 0; i <= j; ++i) row.push_back(b.pairs(i, j) / b.count);
+    for (double x : b.correlations) row.push_back(x / b.count);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -248,12 +258,18 @@ matsubara_function green_of(const impurity& problem, std::span<const double> mea
 
 real_matrix pairs_of(const impurity& problem, int pair_frequencies, std::span<const double> means) {
   const int size = pair_index{problem.g0.n_momenta(), pair_frequencies}.size();
-  PLX_ASSERT_EQ(means.size(), first_pair(problem) + static_cast<std::size_t>(size) * (size + 1) / 2);
+  PLX_ASSERT_GE(means.size(), first_pair(problem) + static_cast<std::size_t>(size) * (size + 1) / 2);
   real_matrix pairs(size, size);
   const double* p = means.data() + first_pair(problem);
   for (int j = 0; j < size; ++j)
     for (int i = 0; i <= j; ++i) pairs(i, j) = pairs(j, i) = *p++ / means[0];
   return pairs;
+}
+
+cluster_correlations correlations_of(const impurity& problem, std::span<const double> means) {
+  const std::size_t n = cluster_correlations::count(problem.g0.n_momenta());
+  PLX_ASSERT_GE(means.size(), first_pair(problem) + n);
+  return correlations_from(*problem.lattice, problem.beta, means[0], means.last(n));
 }
 
 cluster_averages averages_of(const impurity& problem, double k, std::span<const double> means) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "num/statistics.hpp"
+#include "qmc/measure/correlations.hpp"
 #include "qmc/measure/pair_function.hpp"
 #include "qmc/measure/single_particle.hpp"
 #include "qmc/solver/free_propagator.hpp"
@@ -33,6 +34,7 @@ struct monte_carlo_options {
   double k = 1;               // the expansion's free parameter
   walker_method method = walker_method::submatrix;
   int pair_frequencies = 0;  // positive frequencies of the pair function; 0: it is not measured
+  bool correlations = false;  // measure correlations between sites
   int batch = 64;            // proposals per batch of the submatrix walker
   std::uint64_t seed = 1;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
@@ -73,6 +75,8 @@ std::vector<std::vector<double>> rows_of(const monte_carlo_result& r);
 matsubara_function green_of(const impurity& problem, std::span<const double> means);
 /// The pair function from a row of means. Shape: that of pair_index.
 real_matrix pairs_of(const impurity& problem, int pair_frequencies, std::span<const double> means);
+/// Correlations from a row of means. Requires: they were measured.
+cluster_correlations correlations_of(const impurity& problem, std::span<const double> means);
 /// Averages from a row of means, with D from the mean order: <k> = K + beta U Nc (n / 2 - D). D is NaN if U = 0.
 cluster_averages averages_of(const impurity& problem, double k, std::span<const double> means);
 
