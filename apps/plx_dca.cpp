@@ -134,6 +134,7 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   options.measure = std::move(measure);
   app::handle_stop_signals("\nstopping, with a checkpoint (signal again to stop immediately)\n");
   const auto lattice = plan.options.make_cluster();
+  if (auto r = out->add(*lattice); !r) return complain(r.error().message);
   observer watch(*out, *lattice, c.quiet);
   runtime rt(options);
   const auto done = rt.run([&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); });

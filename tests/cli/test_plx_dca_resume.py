@@ -17,7 +17,7 @@ from test_plx_dca import PROGRAM, folder, rows, run  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
 
-TABLES = ("temperatures.csv", "green.csv")
+TABLES = ("temperatures.csv", "green.csv", "momenta.csv", "sites.csv", "cluster.json")
 SLOWER = ("--set", "solver.measurements=1600")
 
 

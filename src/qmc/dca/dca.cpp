@@ -5,34 +5,10 @@
 #include <cmath>
 #include <utility>
 
-#include "qmc/pairing/bethe_salpeter.hpp"
+#include "qmc/dca/conclude.hpp"
 
 namespace plx::qmc {
 namespace {
-
-// Sigma = 1 / G0 - 1 / G; at high frequencies, where its noise exceeds it, the two leading terms: U (n - 1) / 2, and
-// the coefficient of 1 / iw fitted below.
-matsubara_function self_energy_of(const matsubara_function& g0, const matsubara_function& g, double u, double n,
-                                  double beta) {
-  const int count = g.n_frequencies();
-  matsubara_function sigma(g.n_momenta(), count);
-  const double highest = 5 * (0.5 * u + 4);
-  const int cut = std::clamp(static_cast<int>(highest * beta / (2 * M_PI)), 16, count);
-  for (int k = 0; k < g.n_momenta(); ++k) {
-    double coefficient = 0, weights = 0;
-    for (int m = 0; m < cut; ++m) {
-      sigma(k, m) = 1.0 / g0(k, m) - 1.0 / g(k, m);
-      if (2 * m < cut) continue;
-      // The noise is white: least squares of -c / w.
-      const double w = matsubara_frequency(m, beta);
-      coefficient -= sigma(k, m).imag() / w;
-      weights += 1 / (w * w);
-    }
-    coefficient /= weights;
-    for (int m = cut; m < count; ++m) sigma(k, m) = {0.5 * u * (n - 1), -coefficient / matsubara_frequency(m, beta)};
-  }
-  return sigma;
-}
 
 class loop {
  public:
@@ -95,8 +71,16 @@ class loop {
     now.density = estimates[0], now.double_occupancy = estimates[1], now.sign = estimates[2];
     now.seconds = seconds();
     observer_.iterated(now);
-    if (last)
-      if (auto done = conclude(p, rows, g, sigma, now); !done) return done;
+    if (last) {
+      dca_temperature t;
+      t.t = now.t, t.mu = now.mu;
+      t.density = now.density, t.double_occupancy = now.double_occupancy, t.sign = now.sign;
+      if (auto done = conclude(options_, grain_, p, rows, t); !done) return done;
+      observer_.cooled(t);
+      state_.t.push_back(t.t);
+      if (t.d_wave) state_.d_wave.push_back(*t.d_wave);
+      outcome_.temperatures.push_back(std::move(t));
+    }
     advance_state(std::move(old), last);
     return {};
   }
@@ -131,51 +115,12 @@ class loop {
     o.method = options_.method == "rank_one" ? walker_method::rank_one : walker_method::submatrix;
     o.batch = options_.batch;
     o.pair_frequencies = last ? options_.pair_frequencies : 0;
+    o.correlations = last && options_.correlations;
     o.seed = static_cast<std::uint64_t>(options_.seed);
     o.first_stream = state_.streams;
     o.stop = observer_.stop_flag();
     o.saved = std::move(state_.walkers);
     return o;
-  }
-
-  // Results of a temperature, with errors through the whole of G, Sigma, P, Gamma and the bubble.
-  result<void> conclude(const impurity& p, const std::vector<std::vector<double>>& rows, const matsubara_function& g,
-                        const matsubara_function& sigma, const dca_iteration& now) {
-    dca_temperature t{now.t, now.mu, now.density, now.double_occupancy, now.sign, {}, g, sigma, {}, {}, {}, 0};
-    const int n_pairs = options_.pair_frequencies, n_k = cluster_->n_sites();
-    const pair_index index{n_k, n_pairs};
-    std::optional<error> failure;
-    double overlap = 0;
-    const auto values = jackknife(rows, [&](std::span<const double> row) {
-      const auto averages = averages_of(p, options_.expansion_k, row);
-      const auto green = green_of(p, row);
-      const auto s = self_energy_of(p.g0, green, p.u, averages.density, p.beta);
-      std::vector<double> v;
-      for (int k = 0; k < n_k; ++k) v.push_back(s(k, 0).imag());
-      v.push_back(grain_.kinetic_energy(s, p.mu, 0.5 * p.u * (averages.density - 1), p.beta) +
-                  (p.u > 0 ? p.u * (averages.double_occupancy - averages.density / 2 + 0.25) : 0));
-      if (n_pairs == 0) return v;
-      const auto solved = solve_pairing(*cluster_, index, pairs_of(p, n_pairs, row), green,
-                                        grain_.pair_bubble(s, p.mu, p.beta, n_pairs));
-      if (!solved) failure = solved.error();
-      v.push_back(solved ? solved->d_wave : 0);
-      v.push_back(solved ? solved->leading : 0);
-      overlap = solved ? solved->d_wave_overlap : 0;  // the last row is the mean of all
-      return v;
-    });
-    if (failure) return *failure;
-    for (int k = 0; k < n_k; ++k) t.self_energy_error.push_back(values[k].error);
-    t.energy = values[n_k];
-    if (n_pairs > 0) {
-      t.d_wave = values[n_k + 1];
-      t.leading = values[n_k + 2];
-      t.d_wave_overlap = overlap;
-    }
-    observer_.cooled(t);
-    state_.t.push_back(t.t);
-    if (t.d_wave) state_.d_wave.push_back(*t.d_wave);
-    outcome_.temperatures.push_back(std::move(t));
-    return {};
   }
 
   dca_options options_;

@@ -8,6 +8,7 @@
 // Phys. 77, 1027.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <optional>
@@ -32,13 +33,28 @@ struct dca_iteration {
   double seconds = 0;
 };
 
+/// A correlation of the cluster: [site], the vector between two sites, and its sum with exp(i K r), [momentum].
+struct correlation_estimate {
+  std::vector<estimate> of_site, of_momentum;
+};
+
+/// Correlations of the cluster as in cluster_correlations.
+struct correlation_estimates {
+  estimate double_occupancy;  // from densities at equal times
+  correlation_estimate spin, charge, spin_susceptibility, charge_susceptibility;
+  std::array<estimate, n_form_factors> pairs;
+};
+
 /// The result at one temperature.
 struct dca_temperature {
   double t = 0, mu = 0;
-  estimate density, double_occupancy, sign, energy;  // energy: <H + mu N> per site of the lattice
-  matsubara_function green, self_energy;             // G of the cluster
-  std::vector<double> self_energy_error;             // of the imaginary part at the lowest frequency, [momentum]
-  std::optional<estimate> d_wave, leading;           // eigenvalues of pairing
+  estimate density, double_occupancy, sign;           // double occupancy from the expansion order
+  estimate energy, kinetic_energy, potential_energy;  // <H + mu N> per site of the lattice, and its parts
+  matsubara_function green, self_energy;              // G of the cluster
+  matsubara_function green_error, self_energy_error;  // of real and imaginary parts
+  std::vector<estimate> occupation;                   // of both spins, [momentum]
+  std::optional<correlation_estimates> correlations;  // if they are measured
+  std::optional<estimate> d_wave, leading;            // eigenvalues of pairing
   double d_wave_overlap = 0;
 };
 

@@ -40,6 +40,9 @@ void dca_options::describe(config_table& t) {
   t.add("solver.batch", batch,
         {.unit = "1", .help = "proposals per batch of the submatrix walker", .min = 1, .max = 4096});
   t.add("solver.seed", seed, {.unit = "1", .help = "the same seed gives the same bits", .min = 0});
+  t.add(
+      "solver.correlations", correlations,
+      {.help = "measure spin, charge and pair correlations between the sites, at the last iteration of a temperature"});
   t.section("pairing", "Pairing");
   t.add(
       "pairing.frequencies", pair_frequencies,

@@ -28,6 +28,7 @@ struct dca_options {
   double sweeps = 1, expansion_k = 1;
   int warm_up = 5000, batch = 64;
   std::int64_t seed = 1;
+  bool correlations = true;
 
   int pair_frequencies = 16;
 

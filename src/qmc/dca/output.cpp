@@ -12,10 +12,17 @@
 namespace plx::qmc {
 namespace {
 
-constexpr const char* tables[] = {"iterations.csv", "temperatures.csv", "green.csv"};
+constexpr const char* tables[] = {"iterations.csv", "temperatures.csv", "green.csv", "momenta.csv", "sites.csv"};
 
 std::string cells(const estimate& e) { return fmt::format(",{:.10g},{:.3g}", e.value, e.error); }
 std::string cells(const std::optional<estimate>& e) { return e ? cells(*e) : ",,"; }
+
+constexpr const char* correlation_columns =
+    "spin,spin_error,charge,charge_error,spin_susceptibility,spin_susceptibility_error,charge_susceptibility,"
+    "charge_susceptibility_error";
+constexpr correlation_estimate correlation_estimates::*correlation_members[] = {
+    &correlation_estimates::spin, &correlation_estimates::charge, &correlation_estimates::spin_susceptibility,
+    &correlation_estimates::charge_susceptibility};
 
 // The checkpoint may not be on the disk before the rows that it refers to.
 result<void> wait_for_disk(const std::string& path) {
@@ -91,7 +98,7 @@ result<void> dca_output::add(const dca_state& s) {
 
 result<void> dca_output::add(const dca_iteration& i) {
   return append_file(
-      folder_ + "/iterations.csv",
+      file("iterations.csv"),
       "t,iteration,mu,density,density_error,double_occupancy,double_occupancy_error,sign,sign_error,order,"
       "autocorrelation_time,change,seconds\n",
       fmt::format("{:.10g},{},{:.10g}{}{}{},{:.6g},{:.4g},{:.4g},{:.3f}\n", i.t, i.iteration, i.mu, cells(i.density),
@@ -99,32 +106,83 @@ result<void> dca_output::add(const dca_iteration& i) {
 }
 
 result<void> dca_output::add(const dca_temperature& t, const cluster& c) {
-  const auto row =
-      fmt::format("{:.10g},{:.10g}{}{}{}{}{}{},{:.4f}\n", t.t, t.mu, cells(t.density), cells(t.double_occupancy),
-                  cells(t.energy), cells(t.sign), cells(t.d_wave), cells(t.leading), t.d_wave_overlap);
+  const auto& more = t.correlations;
+  const auto pairs = [&](int f) { return more ? cells(more->pairs[f]) : std::string(",,"); };
+  const auto row = fmt::format("{:.10g},{:.10g}{}{}{}{}{}{},{:.4f}{}{}{}{}{}{}\n", t.t, t.mu, cells(t.density),
+                               cells(t.double_occupancy), cells(t.energy), cells(t.sign), cells(t.d_wave),
+                               cells(t.leading), t.d_wave_overlap, cells(t.kinetic_energy), cells(t.potential_energy),
+                               more ? cells(more->double_occupancy) : ",,", pairs(0), pairs(1), pairs(2));
   if (auto r = append_file(
-          folder_ + "/temperatures.csv",
+          file("temperatures.csv"),
           "t,mu,density,density_error,double_occupancy,double_occupancy_error,energy,energy_error,sign,sign_error,"
-          "lambda_d,lambda_d_error,lambda_leading,lambda_leading_error,d_wave_overlap\n",
+          "lambda_d,lambda_d_error,lambda_leading,lambda_leading_error,d_wave_overlap,kinetic,kinetic_error,potential,"
+          "potential_error,double_occupancy_local,double_occupancy_local_error,pairs_s,pairs_s_error,"
+          "pairs_extended_s,pairs_extended_s_error,pairs_d,pairs_d_error\n",
           row);
       !r)
     return r;
+  if (auto r = add_momenta(t, c); !r) return r;
+  if (auto r = add_sites(t, c); !r) return r;
   std::string rows;
   for (int k = 0; k < t.green.n_momenta(); ++k)
     for (int n = 0; n < t.green.n_frequencies(); ++n) {
       const auto q = c.momentum(k);
-      const auto g = t.green(k, n), s = t.self_energy(k, n);
-      rows += fmt::format("{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g},{:.10g}\n", t.t, q[0], q[1],
-                          matsubara_frequency(n, 1 / t.t), g.real(), g.imag(), s.real(), s.imag());
+      rows += fmt::format("{:.10g},{:.10g},{:.10g},{:.10g}", t.t, q[0], q[1], matsubara_frequency(n, 1 / t.t));
+      const std::complex<double> values[] = {t.green(k, n), t.self_energy(k, n)},
+                                 errors[] = {t.green_error(k, n), t.self_energy_error(k, n)};
+      for (int i = 0; i < 2; ++i)
+        rows += cells({values[i].real(), errors[i].real()}) + cells({values[i].imag(), errors[i].imag()});
+      rows += '\n';
     }
-  return append_file(folder_ + "/green.csv", "t,kx,ky,w,g_re,g_im,self_energy_re,self_energy_im\n", rows);
+  return append_file(file("green.csv"),
+                     "t,kx,ky,w,g_re,g_re_error,g_im,g_im_error,self_energy_re,self_energy_re_error,self_energy_im,"
+                     "self_energy_im_error\n",
+                     rows);
+}
+
+result<void> dca_output::add_momenta(const dca_temperature& t, const cluster& c) {
+  std::string rows;
+  for (int k = 0; k < c.n_sites(); ++k) {
+    const auto q = c.momentum(k);
+    rows += fmt::format("{:.10g},{:.10g},{:.10g}{}", t.t, q[0], q[1], cells(t.occupation[k]));
+    for (const auto member : correlation_members)
+      rows += t.correlations ? cells(((*t.correlations).*member).of_momentum[k]) : ",,";
+    rows += '\n';
+  }
+  return append_file(file("momenta.csv"), fmt::format("t,kx,ky,occupation,occupation_error,{}\n", correlation_columns),
+                     rows);
+}
+
+result<void> dca_output::add_sites(const dca_temperature& t, const cluster& c) {
+  if (!t.correlations) return {};
+  std::string rows;
+  for (int r = 0; r < c.n_sites(); ++r) {
+    rows += fmt::format("{:.10g},{},{}", t.t, c.sites()[r][0], c.sites()[r][1]);
+    for (const auto member : correlation_members) rows += cells(((*t.correlations).*member).of_site[r]);
+    rows += '\n';
+  }
+  return append_file(file("sites.csv"), fmt::format("t,x,y,{}\n", correlation_columns), rows);
+}
+
+result<void> dca_output::add(const cluster& c) {
+  const auto list = [](const auto& points) {
+    std::string text;
+    for (const auto& p : points) text += fmt::format("{}[{}, {}]", text.empty() ? "" : ", ", p[0], p[1]);
+    return "[" + text + "]";
+  };
+  std::vector<std::array<double, 2>> momenta;
+  for (int k = 0; k < c.n_sites(); ++k) momenta.push_back(c.momentum(k));
+  const std::vector<lattice_vector> vectors = {c.a1(), c.a2()};
+  return write_file(file("cluster.json"),
+                    fmt::format("{{\"vectors\": {},\n\"sites\": {},\n\"momenta\": {},\n\"patch\": {}}}\n",
+                                list(vectors), list(c.sites()), list(momenta), list(c.patch())));
 }
 
 result<void> dca_output::finish(const dca_outcome& o) {
   const auto tc =
       o.transition ? fmt::format("{{\"value\": {:.10g}, \"error\": {:.3g}}}", o.transition->value, o.transition->error)
                    : std::string("null");
-  return write_file(folder_ + "/result.json", fmt::format("{{\"t_c\": {}, \"complete\": {}}}\n", tc, !o.stopped));
+  return write_file(file("result.json"), fmt::format("{{\"t_c\": {}, \"complete\": {}}}\n", tc, !o.stopped));
 }
 
 }  // namespace plx::qmc

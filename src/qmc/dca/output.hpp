@@ -3,7 +3,10 @@
 //   config.toml       all options
 //   iterations.csv    one row per iteration, appended as they end
 //   temperatures.csv  one row per temperature: averages and eigenvalues, with errors
-//   green.csv         G and Sigma of each temperature, momentum and frequency
+//   green.csv         G and Sigma of each temperature, momentum and frequency, with errors
+//   momenta.csv       occupation, spin and charge correlations of each temperature and momentum, with errors
+//   sites.csv         correlations of each temperature between two sites, by the vector from the one to the other
+//   cluster.json      the cluster's vectors, sites, momenta and the shape of its patches
 //   result.json       T_c with its error, and whether the run was complete
 //   checkpoint.h5     the state after the last iteration, or within one that was stopped
 //
@@ -31,6 +34,8 @@ class dca_output {
   const dca_checkpoint& checkpoint() const { return checkpoint_; }
   /// The name of the program, for the checkpoint.
   void set_build(std::string build) { checkpoint_.build = std::move(build); }
+  /// Describes the cluster.
+  result<void> add(const cluster& c);
   /// Continues after the checkpoint that was read: removes rows that were written after it.
   result<void> resume(const std::string& config);
   result<void> add(const dca_iteration& i);
@@ -41,6 +46,8 @@ class dca_output {
 
  private:
   explicit dca_output(std::string folder) : folder_(std::move(folder)), lock_(std::make_unique<folder_lock>()) {}
+  result<void> add_momenta(const dca_temperature& t, const cluster& c);
+  result<void> add_sites(const dca_temperature& t, const cluster& c);
   std::string file(const char* name) const { return folder_ + "/" + name; }
 
   std::string folder_;

@@ -1,5 +1,5 @@
-// Measurement of correlations between the sites of the cluster: densities, spins and pairs, at equal times and integrated
-// over the time between them.
+// Measurement of correlations between the sites of the cluster: densities, spins and pairs, at equal times and
+// integrated over the time between them.
 //
 // In one configuration Wick's theorem holds for each spin with g(i, j; t, t') = <T c_i(t) c+_j(t')> =
 // g0 + sum_pq g0(i - p, t - tau_p) M_pq g0(q - j, tau_q - t'). Each measurement takes it at two times that are drawn at

@@ -33,9 +33,9 @@ struct monte_carlo_options {
   int rebuild_interval = 50;  // measurements between computations of the matrices from the start
   double k = 1;               // the expansion's free parameter
   walker_method method = walker_method::submatrix;
-  int pair_frequencies = 0;  // positive frequencies of the pair function; 0: it is not measured
+  int pair_frequencies = 0;   // positive frequencies of the pair function; 0: it is not measured
   bool correlations = false;  // measure correlations between sites
-  int batch = 64;            // proposals per batch of the submatrix walker
+  int batch = 64;             // proposals per batch of the submatrix walker
   std::uint64_t seed = 1;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
 

@@ -52,7 +52,21 @@ TEST(Dca, PeriodicClusterHasTheExactSolution) {
   for (int s = 0; s < 4; ++s) wave[s] = std::conj(c.phase(x, s)) / 2.0;
   const auto g = e.green(fermion_operator::annihilate(wave, spin::up), fermion_operator::create(wave, spin::up), 0);
   const double exact = (std::complex<double>(0, matsubara_frequency(0, 2)) - 1.0 / g).imag();  // eps = mu = 0
-  EXPECT_LT(std::abs(t.self_energy(x, 0).imag() - exact), 4 * t.self_energy_error[x]);
+  EXPECT_LT(std::abs(t.self_energy(x, 0).imag() - exact), 4 * t.self_energy_error(x, 0).imag());
+  ASSERT_TRUE(t.correlations.has_value());
+  EXPECT_LT(std::abs(t.correlations->double_occupancy.value - e.double_occupancy()),
+            4 * t.correlations->double_occupancy.error);
+  // The energy of the periodic cluster is that of its own bonds: U D - U n / 2 + U / 4, and the rest.
+  const double potential = o.u * (e.double_occupancy() - 0.25);
+  EXPECT_LT(std::abs(t.potential_energy.value - potential), 4 * t.potential_energy.error);
+  EXPECT_LT(std::abs(t.kinetic_energy.value - (e.energy() - potential)), 4 * t.kinetic_energy.error);
+  double particles = 0;
+  for (const auto& n : t.occupation) particles += n.value / 4;
+  EXPECT_NEAR(particles, 1, 0.01);
+  EXPECT_GT(t.occupation[0].value, 1.5);
+  // Antiferromagnetic.
+  const auto& spin = t.correlations->spin_susceptibility.of_momentum;
+  EXPECT_GT(spin[c.find_momentum(M_PI, M_PI)].value, 1.5 * spin[0].value);
   EXPECT_GT(t.d_wave->value, 0);
   EXPECT_LT(t.d_wave->error, 0.1);
 }
@@ -111,7 +125,7 @@ TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
   o.temperatures = {1, 0.5};
   o.first_iterations = 2;
   o.iterations = 1;
-  o.measurements = 800;
+  o.measurements = 400;
   o.walkers = 4;
   o.bins = 2;
   o.frequencies = 32;
@@ -124,7 +138,7 @@ TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
     stopping observer;
     runtime rt({.workers = 1 + static_cast<unsigned>(stops) % 3, .bind = false});
     std::thread signal([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5 + 7 * stops));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5 + 10 * stops));
       observer.stop = true;
     });
     const auto r = rt.run([&] { return run_dca(o, observer, from ? &*from : nullptr).value(); });

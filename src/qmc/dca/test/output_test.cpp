@@ -29,7 +29,15 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   EXPECT_TRUE(out.add(i));
   dca_temperature t;
   t.t = 0.5;
-  t.green = t.self_energy = matsubara_function(4, 3);
+  t.green = t.self_energy = t.green_error = t.self_energy_error = matsubara_function(4, 3);
+  t.occupation.resize(4);
+  EXPECT_TRUE(out.add(t, c));
+  t.correlations.emplace();
+  for (auto* of : {&t.correlations->spin, &t.correlations->charge, &t.correlations->spin_susceptibility,
+                   &t.correlations->charge_susceptibility}) {
+    of->of_site.resize(4);
+    of->of_momentum.resize(4);
+  }
   t.d_wave = estimate{0.25, 0.01};
   EXPECT_TRUE(out.add(t, c));
   dca_outcome outcome;
@@ -39,7 +47,7 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   const auto iterations = content(folder / "iterations.csv");
   EXPECT_EQ(std::count(iterations.begin(), iterations.end(), '\n'), 3);
   // Every row has as many cells as the header.
-  for (const char* file : {"iterations.csv", "temperatures.csv", "green.csv"}) {
+  for (const char* file : {"iterations.csv", "temperatures.csv", "green.csv", "momenta.csv", "sites.csv"}) {
     std::istringstream lines(content(folder / file));
     std::string header, line;
     std::getline(lines, header);

@@ -22,7 +22,8 @@ fermion_operator at(int site, int n, bool creates, spin s) {
 
 // Correlations of the periodic 2x2 cluster by exact diagonalization.
 struct exact_correlations {
-  explicit exact_correlations(const impurity& p) : cluster_(*p.lattice), e({p.lattice->hopping({}), p.u, p.mu, p.beta}) {
+  explicit exact_correlations(const impurity& p)
+      : cluster_(*p.lattice), e({p.lattice->hopping({}), p.u, p.mu, p.beta}) {
     const int n = cluster_.n_sites();
     for (int r = 0; r < n; ++r) {
       const double uu = both(spin::up, spin::up, 0, r, false), ud = both(spin::up, spin::down, 0, r, false);
@@ -81,7 +82,8 @@ TEST(Correlations, AgreeWithTheExactSolution) {
     for (int k = 0; k < 4; ++k) p.moments.push_back(grain.patch(k).mean() - mu);
     runtime rt({.workers = 2, .bind = false});
     const auto r = rt.run([&] {
-      return async_monte_carlo(p, {.walkers = 4, .bins = 60, .measurements = 25, .sweeps = 2, .correlations = true}).get();
+      return async_monte_carlo(p, {.walkers = 4, .bins = 60, .measurements = 25, .sweeps = 2, .correlations = true})
+          .get();
     });
     exact_correlations exact(p);
     exact.values.density = exact.e.density();

@@ -1,0 +1,25 @@
+// The results of a temperature from the bins of its last iteration, with errors by a jackknife through the whole of G,
+// Sigma, P, Gamma and the bubble.
+//
+// Thread safety: any task. Cost: once per bin the work of one evaluation; the Bethe-Salpeter equation dominates.
+// Example: qmc/dca/test/dca_test.cpp
+#pragma once
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "qmc/dca/dca.hpp"
+
+namespace plx::qmc {
+
+/// Sigma = 1 / G0 - 1 / G; at high frequencies, where its noise exceeds it, the two leading terms: U (n - 1) / 2, and
+/// a coefficient of 1 / iw that is fitted to lower ones.
+matsubara_function self_energy_of(const matsubara_function& g0, const matsubara_function& g, double u, double n,
+                                  double beta);
+
+/// Sets everything of `t` but temperature, mu, density, double occupancy and sign. Shape: rows as of rows_of(). Error:
+/// one line, if a matrix cannot be inverted.
+result<void> conclude(const dca_options& options, const coarse_graining& grain, const impurity& p,
+                      const std::vector<std::vector<double>>& rows, dca_temperature& t);
+
+}  // namespace plx::qmc
