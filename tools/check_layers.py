@@ -28,7 +28,7 @@ ALLOWED = {
     "step": (*MEASUREMENT, "num", "rt", "net", "mesh"),
     "star": (*MEASUREMENT, "num", "io", "rt", "net", "gpu", "mesh", "step"),
     "qmc": (*MEASUREMENT, "num", "io", "rt", "net", "gpu"),
-    "parquet": (*MEASUREMENT, "num", "rt", "net", "gpu"),
+    "parquet": (*MEASUREMENT, "num", "io", "rt", "net", "gpu", "qmc"),
 }
 SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".cu", ".cuh", ".inl"}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)

@@ -33,8 +33,8 @@ struct slow_clock {
   }
 };
 
-/// Set back by 3 ms at its first reading after arm(). That reading is the time of arm(), however late it happens, so that
-/// a time point after arm() has not been reached.
+/// Set back by 3 ms at its first reading after arm(). That reading is the time of arm(), however late it happens, so
+/// that a time point after arm() has not been reached.
 struct reset_clock {
   using rep = std::int64_t;
   using period = std::nano;

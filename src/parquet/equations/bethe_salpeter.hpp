@@ -1,0 +1,39 @@
+// The Bethe-Salpeter equation of one transfer, as products of matrices.
+//
+//   Phi(k, k') = sum_k" Gamma(k, k") W(k") F(k", k')
+//   W = T/N G(k) G(k + q) (density, magnetic), -+ T/2N G(k) G(q - k) (singlet, triplet)
+//
+// The outside of the slab is one more value of k": Gamma is Lambda there, F its limit, and W the rest of the bubble,
+// X(q) minus the sum over the slab. The product thus has no cutoff in k" but for the decay of Gamma - Lambda and of F
+// towards their limits, which leaves an error of second order in 1 / frequencies.
+// Thread safety: pure. Cost: 8 rows^3 flops. Example: parquet/equations/test/bethe_salpeter_test.cpp
+#pragma once
+
+#include <complex>
+#include <vector>
+
+#include "num/dense/matrix.hpp"
+#include "parquet/equations/propagator.hpp"
+#include "parquet/vertex/vertex_grid.hpp"
+
+namespace plx::parquet {
+
+/// W of a slab; the last element is that of the outside. Shape: [rows(m)].
+std::vector<std::complex<double>> pair_weights(const vertex_grid& grid, const propagator& g, channel c, transfer q);
+
+/// phi = gamma W f, where row i of f is scaled by weights[i] in place. Shapes: [rows][rows].
+void solve_bethe_salpeter(matrix_view<const std::complex<double>> gamma,
+                          const std::vector<std::complex<double>>& weights, matrix_view<std::complex<double>> f,
+                          matrix_view<std::complex<double>> phi);
+
+/// Replaces the reducible vertex of a slab by its mean over the symmetries that keep the slab: exchange of k and k',
+/// of the two lines of each pair (odd in the triplet channel), and time reversal. Returns the largest change.
+/// Shape: phi [rows][rows].
+double symmetrize(const vertex_grid& grid, channel c, transfer q, matrix_view<std::complex<double>> phi);
+
+/// The largest real part of the eigenvalues of gamma W, by at most `steps` steps of Arnoldi's iteration: where it
+/// reaches 1, the channel is unstable. Cost: steps * rows^2.
+double leading_eigenvalue(matrix_view<const std::complex<double>> gamma,
+                          const std::vector<std::complex<double>>& weights, int steps = 24);
+
+}  // namespace plx::parquet

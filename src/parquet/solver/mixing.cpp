@@ -1,0 +1,92 @@
+#include "parquet/solver/mixing.hpp"
+
+#include <algorithm>
+
+#include "num/dense/linear_algebra.hpp"
+#include "rt/for_loop.hpp"
+
+namespace plx::parquet {
+
+std::vector<double> least_residual(const real_matrix& products, int base) {
+  const int n = products.rows();
+  std::vector<double> c(n, 0.0);
+  c[base] = 1;
+  if (n == 1) return c;
+  // c = e_base + sum_j a_j (e_j - e_base): a solves D a = -b with D_ij = (r_i - r_b) . (r_j - r_b), b_i = (r_i - r_b) .
+  // r_b.
+  std::vector<int> others;
+  for (int i = 0; i < n; ++i)
+    if (i != base) others.push_back(i);
+  real_matrix d(n - 1, n - 1);
+  std::vector<double> b(n - 1);
+  for (int i = 0; i + 1 < n; ++i) {
+    b[i] = products(others[i], base) - products(base, base);
+    for (int j = 0; j + 1 < n; ++j)
+      d(i, j) =
+          products(others[i], others[j]) - products(others[i], base) - products(base, others[j]) + products(base, base);
+  }
+  const auto values = diagonalize_symmetric(d);
+  for (int v = 0; v + 1 < n; ++v) {
+    if (!(values[v] > 1e-10 * values.back())) continue;
+    const double a = -dot(n - 1, d.column(v), b.data()) / values[v];
+    for (int i = 0; i + 1 < n; ++i) {
+      c[others[i]] += a * d(i, v);
+      c[base] -= a * d(i, v);
+    }
+  }
+  return c;
+}
+
+anderson_mixing::anderson_mixing(std::vector<std::size_t> parts, int history, double damping)
+    : parts_(std::move(parts)),
+      history_(history),
+      damping_(damping),
+      x_(history + 1, vector(parts_.back())),
+      r_(history + 1, vector(parts_.back())),
+      products_(history + 1, history + 1) {
+  PLX_ASSERT(history >= 0 && damping > 0 && damping <= 1, history, damping);
+}
+
+double anderson_mixing::dot(const vector& a, const vector& b) const {
+  const int n_parts = static_cast<int>(parts_.size()) - 1;
+  std::vector<double> sums(n_parts);
+  for_loop({probe::register_name("parquet/dot"), probe::no_key}, 0, n_parts, [&](int p) {
+    for (std::size_t i = parts_[p]; i < parts_[p + 1]; ++i)
+      sums[p] += a[i].real() * b[i].real() + a[i].imag() * b[i].imag();
+  });
+  double sum = 0;
+  for (double s : sums) sum += s;
+  return sum;
+}
+
+std::vector<double> anderson_mixing::coefficients() {
+  const int slots = history_ + 1;
+  std::vector<int> used;  // slots, oldest first; the present one is the last
+  for (int i = stored_; i >= 0; --i) used.push_back((now_ - i + slots) % slots);
+  for (int s : used) products_(s, now_) = products_(now_, s) = dot(r_[s], r_[now_]);
+  const int n = static_cast<int>(used.size());
+  real_matrix products(n, n);
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) products(i, j) = products_(used[i], used[j]);
+  const auto c = least_residual(products, n - 1);
+  std::vector<double> of_slot(slots, 0.0);
+  for (int i = 0; i < n; ++i) of_slot[used[i]] = c[i];
+  return of_slot;
+}
+
+void anderson_mixing::advance() {
+  const auto c = coefficients();
+  const int slots = history_ + 1, next = (now_ + 1) % slots;
+  for_loop({probe::register_name("parquet/mix"), probe::no_key}, 0, static_cast<int>(parts_.size()) - 1, [&](int p) {
+    for (std::size_t i = parts_[p]; i < parts_[p + 1]; ++i) {
+      std::complex<double> sum = 0;
+      for (int s = 0; s < slots; ++s)
+        if (c[s] != 0) sum += c[s] * (x_[s][i] + damping_ * r_[s][i]);
+      x_[next][i] = sum;
+    }
+  });
+  now_ = next;
+  stored_ = std::min(stored_ + 1, history_);
+}
+
+}  // namespace plx::parquet

@@ -1,0 +1,58 @@
+// Anderson mixing of the vertices: the next input of an iteration x -> g(x) from several earlier ones.
+//
+//   next = sum_j c_j (x_j + damping r_j),  r_j = g(x_j) - x_j,  where |sum_j c_j r_j| is smallest and sum_j c_j = 1
+//
+// With one stored pair it is damping. Vectors are cut into parts, one task each; sums over parts are made in their
+// order, so the bits do not depend on the number of workers.
+// Thread safety: none; members run parallel loops and belong in a task. Cost: 2 (history + 1) vectors.
+// Example: parquet/solver/test/mixing_test.cpp Source: Walker, Ni (2011), SIAM J. Numer. Anal. 49, 1715.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "num/dense/matrix.hpp"
+
+namespace plx::parquet {
+
+class anderson_mixing {
+ public:
+  using vector = std::vector<std::complex<double>>;
+
+  /// parts: where each part of the vectors begins, and the end. Requires: damping in (0, 1], history >= 0.
+  anderson_mixing(std::vector<std::size_t> parts, int history, double damping);
+
+  /// The present input x, and where to store r = g(x) - x before advance().
+  vector& input() noexcept { return x_[now_]; }
+  const vector& input() const noexcept { return x_[now_]; }
+  vector& residual() noexcept { return r_[now_]; }
+  /// Replaces the input by the next one; the pair becomes the newest of the history.
+  void advance();
+  /// Forgets all pairs but the present one.
+  void restart() noexcept { stored_ = 0; }
+  const std::vector<std::size_t>& parts() const noexcept { return parts_; }
+
+  /// Bytes of all vectors for vectors of `size` elements.
+  static double memory_bytes(std::size_t size, int history) noexcept {
+    return 2.0 * (history + 1) * static_cast<double>(size) * sizeof(std::complex<double>);
+  }
+
+ private:
+  std::vector<double> coefficients();  // [slot]
+  double dot(const vector& a, const vector& b) const;
+
+  std::vector<std::size_t> parts_;
+  int history_;
+  double damping_;
+  std::vector<vector> x_, r_;  // [slot]
+  real_matrix products_;       // r_i . r_j
+  int now_ = 0, stored_ = 0;   // stored_: pairs before the present one
+};
+
+/// The c with sum c = 1 for which c^T products c is smallest, where directions with eigenvalues below 1e-10 of the
+/// largest are left out; relative to element `base`. Requires: products symmetric, positive.
+std::vector<double> least_residual(const real_matrix& products, int base);
+
+}  // namespace plx::parquet

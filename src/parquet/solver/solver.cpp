@@ -1,0 +1,202 @@
+#include "parquet/solver/solver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/clock.hpp"
+#include "parquet/equations/bethe_salpeter.hpp"
+#include "parquet/equations/rotation.hpp"
+#include "parquet/equations/schwinger_dyson.hpp"
+#include "parquet/solver/mixing.hpp"
+#include "rt/for_loop.hpp"
+
+namespace plx::parquet {
+namespace {
+
+using complex = std::complex<double>;
+
+// Results of the task of a slab besides its new vertices.
+struct slab_report {
+  double change = 0, asymmetry = 0;
+  std::array<double, 4> eigenvalues{};
+};
+
+class loop {
+ public:
+  loop(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid, const solver_settings& settings,
+       solver_observer& observer)
+      : model_(model),
+        grid_(std::move(grid)),
+        settings_(settings),
+        observer_(observer),
+        mixing_(parts(), settings.history, settings.damping) {
+    mixing_.input().back() = 1;  // the density
+  }
+
+  result<parquet_solution> run() {
+    parquet_solution out;
+    out.grid = grid_;
+    double first = 0, least = HUGE_VAL;
+    for (int i = 0; i < settings_.iterations; ++i) {
+      const double begin = monotonic_seconds();
+      iteration_report now = iterate();
+      now.iteration = i;
+      now.seconds = monotonic_seconds() - begin;
+      if (i == 0) first = now.residual;
+      now.seconds_left = estimate_left(now);
+      observer_.iterated(now);
+      out.last = now;
+      if (!std::isfinite(now.residual) || now.residual > 1e4 * std::max(first, 1.0)) return diverged(now);
+      out.converged = now.residual <= settings_.tolerance;
+      if (out.converged) break;
+      if (now.residual > 100 * least) mixing_.restart();  // the history misleads
+      least = std::min(least, now.residual);
+      mixing_.advance();
+      out.stopped = observer_.stop_requested();
+      if (out.stopped) break;
+    }
+    out.sigma = sigma_of(mixing_.input());
+    out.green = std::make_shared<const propagator>(model_, out.sigma, density_of(mixing_.input()));
+    out.phi = std::move(mixing_.input());
+    out.phi.resize(grid_->size());
+    return out;
+  }
+
+ private:
+  // The mixed vector: the slabs, Sigma, and the density. One part per slab, and one for the rest.
+  std::vector<std::size_t> parts() const {
+    std::vector<std::size_t> p;
+    for (int s = 0; s <= grid_->n_slabs(); ++s) p.push_back(grid_->slab_offset(s));
+    p.push_back(grid_->size() + static_cast<std::size_t>(grid_->n_momenta()) * settings_.sigma_frequencies + 1);
+    return p;
+  }
+  qmc::matsubara_function sigma_of(const std::vector<complex>& x) const {
+    qmc::matsubara_function sigma(grid_->n_momenta(), settings_.sigma_frequencies);
+    const complex* at = x.data() + grid_->size();
+    for (int k = 0; k < sigma.n_momenta(); ++k)
+      for (int n = 0; n < sigma.n_frequencies(); ++n) sigma(k, n) = *at++;
+    return sigma;
+  }
+  static double density_of(const std::vector<complex>& x) { return x.back().real(); }
+
+  // Stores g(x) - x as the residual of the mixing.
+  iteration_report iterate() {
+    const auto& x = mixing_.input();
+    auto& r = mixing_.residual();
+    const propagator g(model_, sigma_of(x), density_of(x));
+    const vertex_reader phi(*grid_, g, x.data());
+    std::vector<slab_report> reports(grid_->n_slabs());
+    for_loop({probe::register_name("parquet/transfer"), probe::no_key}, 0, grid_->n_slabs(),
+             [&](int s) { reports[s] = update(phi, s, r.data()); });
+    const auto sigma = schwinger_dyson(vertex_reader(*grid_, g, r.data()));
+    iteration_report now;
+    now.density = g.density();
+    for (int s = 0; s < grid_->n_slabs(); ++s) {
+      now.asymmetry = std::max(now.asymmetry, reports[s].asymmetry / model_.u);
+      for (std::size_t c = 0; c < all_channels.size() && grid_->transfer_of(s).frequency == 0; ++c)
+        if (s == 0 || !(reports[s].eigenvalues[c] <= now.channels[c].eigenvalue))
+          now.channels[c] = {reports[s].eigenvalues[c], grid_->transfer_of(s).momentum};
+    }
+    for_loop({probe::register_name("parquet/residual"), probe::no_key}, 0, grid_->n_slabs(), [&](int s) {
+      for (std::size_t i = grid_->slab_offset(s); i < grid_->slab_offset(s + 1); ++i) {
+        r[i] -= x[i];
+        const double change = std::abs(r[i]);
+        if (!(change <= reports[s].change)) reports[s].change = change;  // keeps NaN
+      }
+    });
+    for (const auto& report : reports)
+      if (!(report.change / model_.u <= now.residual)) now.residual = report.change / model_.u;
+    std::size_t at = grid_->size();
+    for (int k = 0; k < sigma.n_momenta(); ++k)
+      for (int n = 0; n < sigma.n_frequencies(); ++n, ++at) {
+        r[at] = sigma(k, n) - x[at];
+        if (!(std::abs(r[at]) / model_.u <= now.residual)) now.residual = std::abs(r[at]) / model_.u;
+      }
+    r[at] = g.density() - x[at];
+    now.residual = std::max(now.residual, std::abs(r[at]));
+    return now;
+  }
+
+  // The new reducible vertices of a slab, all channels, into out.
+  slab_report update(const vertex_reader& phi, int s, complex* out) const {
+    const transfer q = grid_->transfer_of(s);
+    const int n = grid_->rows(q.frequency);
+    complex_matrix gamma[2] = {complex_matrix(n, n), complex_matrix(n, n)}, f(n, n);
+    slab_report report;
+    for (const bool ph : {true, false}) {
+      irreducible_slab(phi, ph, q, gamma[0], gamma[1]);
+      for (int i = 0; i < 2; ++i) {
+        const channel c = all_channels[(ph ? 0 : 2) + i];
+        const std::size_t offset = grid_->offset(s, c);
+        const complex* old = mixing_.input().data() + offset;
+        for (int b = 0; b < n; ++b)
+          for (int a = 0; a < n; ++a) f(a, b) = gamma[i](a, b) + old[a + static_cast<std::size_t>(b) * n];
+        const auto weights = pair_weights(*grid_, phi.green(), c, q);
+        const matrix_view<complex> next(out + offset, n, n, n);
+        if (q.frequency == 0) report.eigenvalues[static_cast<int>(c)] = leading_eigenvalue(gamma[i].view(), weights);
+        solve_bethe_salpeter(gamma[i].view(), weights, f, next);
+        if (settings_.symmetrize) report.asymmetry = std::max(report.asymmetry, symmetrize(*grid_, c, q, next));
+      }
+    }
+    return report;
+  }
+
+  // From the decay of the residual over the last ten iterations.
+  double estimate_left(const iteration_report& now) {
+    residuals_.push_back(now.residual);
+    seconds_ += now.seconds;
+    const std::size_t n = residuals_.size(), span = std::min<std::size_t>(10, n - 1);
+    if (span < 3) return -1;
+    const double decay = std::log(residuals_[n - 1 - span] / now.residual) / static_cast<double>(span);
+    if (!(decay > 0)) return -1;
+    const double left = std::log(now.residual / settings_.tolerance) / decay;
+    return std::clamp(left, 0.0, double(settings_.iterations - now.iteration - 1)) * seconds_ / static_cast<double>(n);
+  }
+
+  error diverged(const iteration_report& now) const {
+    std::size_t worst = 0;
+    for (std::size_t c = 1; c < all_channels.size(); ++c)
+      if (now.channels[c].eigenvalue > now.channels[worst].eigenvalue) worst = c;
+    const auto q = grid_->lattice().momentum(now.channels[worst].momentum);
+    return error{fmt::format(
+        "the iteration diverges: expected vertices that settle, found a change of {:.2g} U after {} iterations; the "
+        "largest eigenvalue is {:.3g}, {}, at ({:.3g}, {:.3g}); lower loop.damping ({:.3g}), or raise "
+        "model.temperature",
+        now.residual, now.iteration + 1, now.channels[worst].eigenvalue, name_of(all_channels[worst]), q[0], q[1],
+        settings_.damping)};
+  }
+
+  hubbard_model model_;
+  std::shared_ptr<const vertex_grid> grid_;
+  solver_settings settings_;
+  solver_observer& observer_;
+  anderson_mixing mixing_;
+  std::vector<double> residuals_;
+  double seconds_ = 0;
+};
+
+}  // namespace
+
+complex parquet_solution::susceptibility(channel c, transfer q) const {
+  PLX_ASSERT(c != channel::triplet);
+  const double u = green->model().u;
+  const int rows = grid->rows(q.frequency);
+  const complex k1 = phi[grid->offset(grid->slab(q), c) + static_cast<std::size_t>(rows) * rows - 1];
+  return -k1 / (c == channel::singlet ? 2 * u * u : u * u);
+}
+
+double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers) {
+  const double n = grid.rows(0), per_worker = 3 * n * n * sizeof(complex);
+  return anderson_mixing::memory_bytes(grid.size(), s.history) + workers * per_worker;
+}
+
+result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
+                               const solver_settings& settings, solver_observer& observer) {
+  PLX_ASSERT(model.u > 0 && settings.iterations > 0 && settings.tolerance > 0, model.u, settings.iterations);
+  PLX_ASSERT(settings.sigma_frequencies >= 2 * grid->frequencies() + grid->bosons(), settings.sigma_frequencies);
+  return loop(model, std::move(grid), settings, observer).run();
+}
+
+}  // namespace plx::parquet
