@@ -14,8 +14,8 @@ namespace plx {
 namespace {
 
 // Set before main(): this object file is linked wherever one of its functions is called. The build with threads would
-// start them inside a task; the others share buffers between callers without locks (OpenBLAS 0.3.21), and which build is
-// loaded can be changed after linking (update-alternatives).
+// start them inside a task; the others share buffers between callers without locks (OpenBLAS 0.3.21), and which build
+// is loaded can be changed after linking (update-alternatives).
 [[maybe_unused]] const bool one_thread = [] {
   if (openblas_get_parallel() != OPENBLAS_THREAD) {
     std::fputs(

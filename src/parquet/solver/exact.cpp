@@ -49,6 +49,35 @@ exact_result exact_self_energy(const hubbard_model& model, int n_frequencies) {
   return r;
 }
 
+double exact_susceptibility(const hubbard_model& model, channel c, int momentum) {
+  PLX_ASSERT(c != channel::triplet);
+  const auto e = diagonalize(model);
+  const auto& lattice = *model.lattice;
+  const int n = lattice.n_sites();
+  const auto at = [n](int site, bool creates, qmc::spin s) {
+    std::vector<complex> coefficients(n);
+    coefficients[site] = 1;
+    return qmc::fermion_operator{creates, s, std::move(coefficients)};
+  };
+  const auto occupation = [&](int site, qmc::spin s) {
+    return qmc::fermion_product{at(site, true, s), at(site, false, s)};
+  };
+  complex sum = 0;
+  for (int r = 0; r < n; ++r) {
+    const complex phase = lattice.phase(momentum, r);
+    if (c == channel::singlet) {
+      sum += phase * e.susceptibility({at(r, false, qmc::spin::up), at(r, false, qmc::spin::down)},
+                                      {at(0, true, qmc::spin::down), at(0, true, qmc::spin::up)});
+      continue;
+    }
+    const double opposite = c == channel::density ? 1 : -1;
+    sum += phase * (e.susceptibility(occupation(r, qmc::spin::up), occupation(0, qmc::spin::up)) +
+                    opposite * e.susceptibility(occupation(r, qmc::spin::up), occupation(0, qmc::spin::down)));
+  }
+  if (c == channel::density && momentum == 0) sum -= 0.5 * model.beta * n * e.density() * e.density();
+  return sum.real();
+}
+
 complex exact_vertex(const qmc::exact_diagonalization& e, const qmc::cluster& lattice, channel c, fermion k, fermion kp,
                      boson q) {
   PLX_ASSERT(is_particle_hole(c));

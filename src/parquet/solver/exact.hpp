@@ -26,6 +26,9 @@ struct exact_result {
 /// Requires: at most most_exact_sites sites.
 exact_result exact_self_energy(const hubbard_model& model, int n_frequencies);
 
+/// The static susceptibilities of parquet_solution::susceptibility. Requires: as above, and not triplet.
+double exact_susceptibility(const hubbard_model& model, channel c, int momentum);
+
 /// The full vertex of the density or magnetic channel, from the two-particle Green's function:
 ///   F_d = F_uu + F_ud, F_m = F_uu - F_ud,
 ///   <T c+_k(t1) c_k+q(t2) c+_k'+q(t3) c_k'(0)> - disconnected = -1/N F(k, k'; q) G(k) G(k + q) G(k') G(k' + q).

@@ -96,8 +96,7 @@ class loop {
     for (int s = 0; s < grid_->n_slabs(); ++s) {
       now.asymmetry = std::max(now.asymmetry, reports[s].asymmetry / model_.u);
       for (std::size_t c = 0; c < all_channels.size() && grid_->transfer_of(s).frequency == 0; ++c)
-        if (s == 0 || !(reports[s].eigenvalues[c] <= now.channels[c].eigenvalue))
-          now.channels[c] = {reports[s].eigenvalues[c], grid_->transfer_of(s).momentum};
+        now.eigenvalues[c].push_back(reports[s].eigenvalues[c]);  // the slabs at w = 0 are the first ones
     }
     for_loop({probe::register_name("parquet/residual"), probe::no_key}, 0, grid_->n_slabs(), [&](int s) {
       for (std::size_t i = grid_->slab_offset(s); i < grid_->slab_offset(s + 1); ++i) {
@@ -156,16 +155,13 @@ class loop {
   }
 
   error diverged(const iteration_report& now) const {
-    std::size_t worst = 0;
-    for (std::size_t c = 1; c < all_channels.size(); ++c)
-      if (now.channels[c].eigenvalue > now.channels[worst].eigenvalue) worst = c;
-    const auto q = grid_->lattice().momentum(now.channels[worst].momentum);
+    const leading worst = leading_of(now);
+    const auto q = grid_->lattice().momentum(worst.momentum);
     return error{fmt::format(
         "the iteration diverges: expected vertices that settle, found a change of {:.2g} U after {} iterations; the "
         "largest eigenvalue is {:.3g}, {}, at ({:.3g}, {:.3g}); lower loop.damping ({:.3g}), or raise "
         "model.temperature",
-        now.residual, now.iteration + 1, now.channels[worst].eigenvalue, name_of(all_channels[worst]), q[0], q[1],
-        settings_.damping)};
+        now.residual, now.iteration + 1, worst.eigenvalue, name_of(worst.of), q[0], q[1], settings_.damping)};
   }
 
   hubbard_model model_;
@@ -178,6 +174,17 @@ class loop {
 };
 
 }  // namespace
+
+leading leading_of(const iteration_report& r) noexcept {
+  leading most;
+  most.eigenvalue = -HUGE_VAL;
+  for (const channel c : all_channels) {
+    const auto& values = r.eigenvalues[static_cast<int>(c)];
+    for (std::size_t q = 0; q < values.size(); ++q)
+      if (values[q] > most.eigenvalue) most = {c, static_cast<int>(q), values[q]};
+  }
+  return most;
+}
 
 complex parquet_solution::susceptibility(channel c, transfer q) const {
   PLX_ASSERT(c != channel::triplet);

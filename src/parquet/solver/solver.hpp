@@ -29,23 +29,26 @@ struct solver_settings {
   int sigma_frequencies = 128;
 };
 
-/// The largest real part of the eigenvalues of Gamma G G in a channel, over all momenta at w = 0; an instability is
-/// where it reaches 1.
-struct leading {
-  double eigenvalue = 0;
-  int momentum = 0;
-};
-
 /// One iteration, as reported to observers.
 struct iteration_report {
   int iteration = 0;     // from 0
   double residual = 0;   // the largest change of a vertex, in units of U
   double asymmetry = 0;  // the largest deviation from crossing symmetry before it is imposed, in units of U
   double density = 0;
-  std::array<leading, 4> channels;  // [channel]
-  double seconds = 0;               // of this iteration
-  double seconds_left = 0;          // an estimate from the decay of the residual; negative: none
+  /// The largest real part of the eigenvalues of Gamma G G at w = 0: an instability is where it reaches 1.
+  /// Shape: [channel][momentum].
+  std::array<std::vector<double>, 4> eigenvalues;
+  double seconds = 0;       // of this iteration
+  double seconds_left = 0;  // an estimate from the decay of the residual; negative: none
 };
+
+/// The largest eigenvalue of all channels and momenta.
+struct leading {
+  channel of = channel::density;
+  int momentum = 0;
+  double eigenvalue = 0;
+};
+leading leading_of(const iteration_report& r) noexcept;
 
 class solver_observer {
  public:

@@ -59,7 +59,8 @@ class submatrix_walker final : public walker {
   real_matrix from_candidate_, to_candidate_,
       between_;  // g0: [candidate][base], [base][candidate], [candidate][candidate]
   std::array<side, 2> sides_;
-  std::vector<vertex> present_;  // scratch of apply_batch(), with moved_: places of order_ with another slot than before
+  std::vector<vertex>
+      present_;  // scratch of apply_batch(), with moved_: places of order_ with another slot than before
   std::vector<int> moved_;
 };
 

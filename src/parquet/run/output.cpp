@@ -1,0 +1,169 @@
+#include "parquet/run/output.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "parquet/equations/rotation.hpp"
+#include "parquet/run/extrapolation.hpp"
+
+namespace plx::parquet {
+namespace {
+
+std::string cells(std::complex<double> z) { return fmt::format(",{:.10g},{:.10g}", z.real(), z.imag()); }
+
+}  // namespace
+
+parquet_output::parquet_output(std::string folder, const parquet_options& o)
+    : folder_(std::move(folder)),
+      vertex_(o.vertex),
+      model_(o.make_model().value()),
+      lock_(std::make_unique<folder_lock>()) {
+  if (model_.n_momenta() <= most_exact_sites) exact_ = exact_self_energy(model_, o.sigma_frequencies);
+}
+
+result<parquet_output> parquet_output::create(std::string folder, const std::string& config, const parquet_options& o) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return error{fmt::format("{}: expected a folder that can be created: {}", folder, failed.message())};
+  parquet_output out(std::move(folder), o);
+  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
+  if (std::filesystem::exists(out.file("config.toml"), failed))
+    return error{fmt::format("{}: contains the files of another run; choose another folder with --out, or remove it",
+                             out.folder_)};
+  if (auto r = write_file(out.file("config.toml"), config); !r) return r.error();
+  return out;
+}
+
+std::string parquet_output::place(int momentum) const {
+  const auto q = model_.lattice->momentum(momentum);
+  return fmt::format("{:.10g},{:.10g}", q[0], q[1]);
+}
+
+result<void> parquet_output::add(int frequencies, const iteration_report& r) {
+  std::string row =
+      fmt::format("{},{},{:.6g},{:.4g},{:.10g}", frequencies, r.iteration, r.residual, r.asymmetry, r.density);
+  for (const auto& of_channel : r.eigenvalues) {
+    double largest = -HUGE_VAL;
+    for (double v : of_channel) largest = std::max(largest, v);
+    row += fmt::format(",{:.6g}", largest);
+  }
+  return append_file(file("iterations.csv"),
+                     "frequencies,iteration,residual,asymmetry,density,eigenvalue_density,eigenvalue_magnetic,"
+                     "eigenvalue_singlet,eigenvalue_triplet,seconds\n",
+                     row + fmt::format(",{:.4f}\n", r.seconds));
+}
+
+result<void> parquet_output::add(const parquet_solution& s) {
+  runs_.push_back({s.grid->frequencies(), s.last.iteration + 1, s.converged, s.last.residual, s.green->density(), {}});
+  if (auto r = add_self_energy(s); !r) return r;
+  if (auto r = add_susceptibilities(s); !r) return r;
+  std::string rows;
+  for (const channel c : all_channels)
+    for (int q = 0; q < model_.n_momenta(); ++q)
+      rows += fmt::format("{},{},{},{:.6g}\n", s.grid->frequencies(), name_of(c), place(q),
+                          s.last.eigenvalues[static_cast<int>(c)][q]);
+  if (auto r = append_file(file("eigenvalues.csv"), "frequencies,channel,qx,qy,eigenvalue\n", rows); !r) return r;
+  return vertex_ ? add_vertex(s) : result<void>();
+}
+
+result<void> parquet_output::add_self_energy(const parquet_solution& s) {
+  auto& values = runs_.back().values;
+  const bool first = runs_.size() == 1;
+  std::string rows;
+  for (int k = 0; k < model_.n_momenta(); ++k)
+    for (int n = 0; n < s.sigma.n_frequencies(); ++n) {
+      const auto sigma = s.sigma(k, n) + s.hartree();
+      rows += fmt::format("{},{},{:.10g}", s.grid->frequencies(), place(k), qmc::matsubara_frequency(n, model_.beta)) +
+              cells(s.green->green(k, n)) + cells(sigma);
+      std::complex<double> exact = 0;
+      if (exact_) {
+        exact = exact_->sigma(k, n) + model_.u * (exact_->density - 1) / 2;
+        rows += cells(exact);
+      }
+      rows += '\n';
+      if (n != 0) continue;
+      values.push_back(sigma.real());
+      values.push_back(sigma.imag());
+      if (!first) continue;
+      for (const char* part : {"self_energy_re", "self_energy_im"})
+        names_.push_back(fmt::format("{},{}", part, place(k)));
+      for (const double v : {exact.real(), exact.imag()})
+        exact_cells_.push_back(exact_ ? fmt::format(",{:.10g}", v) : std::string());
+    }
+  return append_file(file("self_energy.csv"),
+                     fmt::format("frequencies,kx,ky,w,g_re,g_im,self_energy_re,self_energy_im{}\n",
+                                 exact_ ? ",exact_re,exact_im" : ""),
+                     rows);
+}
+
+result<void> parquet_output::add_susceptibilities(const parquet_solution& s) {
+  std::string rows;
+  for (int q = 0; q < model_.n_momenta(); ++q)
+    for (int m = 0; m < s.grid->bosons(); ++m) {
+      rows += fmt::format("{},{},{:.10g}", s.grid->frequencies(), place(q), 2 * m * M_PI / model_.beta);
+      for (const auto& [c, name] :
+           {std::pair(channel::density, "charge"), {channel::magnetic, "spin"}, {channel::singlet, "pair"}}) {
+        const auto chi = s.susceptibility(c, {q, m});
+        rows += c == channel::singlet ? cells(chi) : fmt::format(",{:.10g}", chi.real());
+        if (m != 0) continue;
+        runs_.back().values.push_back(chi.real());
+        if (runs_.size() > 1) continue;
+        names_.push_back(fmt::format("{}_susceptibility,{}", name, place(q)));
+        exact_cells_.push_back(exact_ ? fmt::format(",{:.10g}", exact_susceptibility(model_, c, q)) : std::string());
+      }
+      rows += '\n';
+    }
+  return append_file(file("susceptibility.csv"), "frequencies,qx,qy,w,charge,spin,pair_re,pair_im\n", rows);
+}
+
+result<void> parquet_output::add_vertex(const parquet_solution& s) {
+  const auto phi = s.reader();
+  const int n_momenta = model_.n_momenta(), first = s.grid->first(true, 0), outside = s.grid->rows(0) - 1;
+  for (int q = 0; q < n_momenta; ++q) {
+    std::string rows;
+    for (int i = 0; i < outside; ++i)
+      for (int j = 0; j < outside; ++j) {
+        const fermion k{i % n_momenta, first + i / n_momenta}, kp{j % n_momenta, first + j / n_momenta};
+        rows += fmt::format("{},{},{},{},{},{}", s.grid->frequencies(), place(q), place(k.k), k.n, place(kp.k), kp.n);
+        for (const channel c : all_channels) rows += cells(full_vertex(phi, c, k, kp, {q, 0}));
+        rows += '\n';
+      }
+    if (auto r = append_file(file("vertex.csv"),
+                             "frequencies,qx,qy,kx,ky,n,kx2,ky2,n2,density_re,density_im,magnetic_re,magnetic_im,"
+                             "singlet_re,singlet_im,triplet_re,triplet_im\n",
+                             rows);
+        !r)
+      return r;
+  }
+  return {};
+}
+
+result<void> parquet_output::finish() {
+  std::vector<int> n;
+  std::string runs;
+  for (const auto& run : runs_) {
+    if (run.converged) n.push_back(run.frequencies);
+    runs += fmt::format(
+        "{}{{\"frequencies\": {}, \"converged\": {}, \"iterations\": {}, \"residual\": {:.3g}, \"density\": {:.10g}}}",
+        runs.empty() ? "" : ", ", run.frequencies, run.converged, run.iterations, run.residual, run.density);
+  }
+  if (!n.empty()) {
+    std::string rows;
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      std::vector<double> values;
+      for (const auto& run : runs_)
+        if (run.converged) values.push_back(run.values[i]);
+      const estimate e = extrapolated(n, values);
+      rows += fmt::format("{},{:.10g},{:.3g}{}\n", names_[i], e.value, e.error, exact_cells_[i]);
+    }
+    const auto header = fmt::format("quantity,kx,ky,value,error{}\n", exact_ ? ",exact" : "");
+    if (auto r = write_file(file("extrapolated.csv"), header + rows); !r) return r;
+  }
+  return write_file(file("result.json"),
+                    fmt::format("{{\"complete\": {}, \"runs\": [{}]}}\n", n.size() == runs_.size(), runs));
+}
+
+}  // namespace plx::parquet

@@ -1,0 +1,62 @@
+// The files of a run of plx-parquet.
+//
+//   config.toml         all options
+//   iterations.csv      one row per iteration, appended as they end
+//   self_energy.csv     G and Sigma of each momentum and frequency; beside exact diagonalization for up to four sites
+//   susceptibility.csv  charge, spin and pairs, of each transfer
+//   eigenvalues.csv     the leading eigenvalue of each channel and momentum at w = 0
+//   vertex.csv          if asked for: F of all channels at w = 0
+//   extrapolated.csv    Sigma at the lowest frequency and static susceptibilities for all frequencies, with errors
+//   result.json         whether the runs converged, and their sizes
+//
+// Thread safety: none. Errors: results for failed writes. Example: tests/cli/test_plx_parquet.py
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "io/folder_lock.hpp"
+#include "parquet/run/options.hpp"
+#include "parquet/solver/exact.hpp"
+
+namespace plx::parquet {
+
+class parquet_output {
+ public:
+  /// Creates the folder and locks it. Error: it contains the files of a run already, is in use by another process, or
+  /// cannot be written.
+  static result<parquet_output> create(std::string folder, const std::string& config, const parquet_options& o);
+  result<void> add(int frequencies, const iteration_report& r);
+  /// The tables of a solution; only converged ones enter the extrapolation.
+  result<void> add(const parquet_solution& s);
+  /// Writes extrapolated.csv and result.json.
+  result<void> finish();
+
+ private:
+  // The part of a solution that the extrapolation takes.
+  struct run_values {
+    int frequencies = 0, iterations = 0;
+    bool converged = false;
+    double residual = 0, density = 0;
+    std::vector<double> values;  // as in names_
+  };
+  parquet_output(std::string folder, const parquet_options& o);
+  std::string file(const char* name) const { return folder_ + "/" + name; }
+  result<void> add_self_energy(const parquet_solution& s);
+  result<void> add_susceptibilities(const parquet_solution& s);
+  result<void> add_vertex(const parquet_solution& s);
+  std::string place(int momentum) const;  // "kx,ky"
+
+  std::string folder_;
+  bool vertex_;
+  hubbard_model model_;
+  std::optional<exact_result> exact_;
+  std::vector<std::string> names_, exact_cells_;  // of the extrapolated values: "quantity,kx,ky" and ",exact"
+  std::vector<run_values> runs_;
+  std::unique_ptr<folder_lock> lock_;
+};
+
+}  // namespace plx::parquet
