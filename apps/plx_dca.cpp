@@ -3,9 +3,12 @@
 //
 // Exit codes: 0 finished; 1 the run failed; 2 invalid input, or output that cannot be written; 130 stopped by a signal,
 // with a checkpoint.
+#include <fmt/chrono.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -15,10 +18,14 @@
 #include <vector>
 
 #include "base/build_info.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "console.hpp"
+#include "probe/record/names.hpp"
 #include "probe/settings.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/dca/output.hpp"
+#include "rt/async.hpp"
 #include "rt/runtime.hpp"
 
 namespace {
@@ -109,6 +116,22 @@ int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const st
   return done.stopped ? interrupted : finished;
 }
 
+// run.json, for people and for parallax report.
+result<void> write_summary(const std::string& folder, const char* status, std::size_t workers,
+                           std::chrono::system_clock::time_point started) {
+  char host[256] = "unknown";
+  gethostname(host, sizeof host - 1);
+  const auto seconds = std::chrono::duration<double>(std::chrono::system_clock::now() - started).count();
+  const build_info& b = this_build();
+  return write_file(
+      folder + "/run.json",
+      fmt::format("{{\n  \"program\": \"plx-dca\",\n  \"version\": {},\n  \"build\": {{\"compiler\": {}, \"type\": {}, "
+                  "\"git\": {}}},\n  \"machine\": {{\"host\": {}}},\n  \"workers\": {},\n  \"status\": \"{}\",\n"
+                  "  \"started\": \"{:%Y-%m-%dT%H:%M:%SZ}\",\n  \"wall_s\": {:.3f}\n}}\n",
+                  json_text(b.version), json_text(b.compiler), json_text(b.type), json_text(b.git), json_text(host),
+                  workers, status, fmt::gmtime(std::chrono::system_clock::to_time_t(started)), seconds));
+}
+
 // The folder of a new run, or of one that continues.
 struct run_plan {
   std::string folder, config;
@@ -117,6 +140,7 @@ struct run_plan {
 };
 
 int run(const command_line& c, runtime_options options, run_plan& plan) {
+  app::handle_stop_signals("\nstopping, with a checkpoint (signal again to stop immediately)\n");
   auto out = plan.resumed ? std::move(plan.resumed) : std::optional<qmc::dca_output>();
   if (out) {
     if (auto r = out->resume(plan.config); !r) return complain(r.error().message);
@@ -131,13 +155,21 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   if (c.threads != 0) options.workers = c.threads;
   auto measure = std::make_shared<probe::settings>(*options.measure);
   if (measure->output == probe::settings().output) measure->output = plan.folder;
+  measure->diagnose = true;  // for parallax report
+  if (measure->profile.empty()) measure->profile = "csv";
   options.measure = std::move(measure);
-  app::handle_stop_signals("\nstopping, with a checkpoint (signal again to stop immediately)\n");
   const auto lattice = plan.options.make_cluster();
   if (auto r = out->add(*lattice); !r) return complain(r.error().message);
   observer watch(*out, *lattice, c.quiet);
   runtime rt(options);
-  const auto done = rt.run([&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); });
+  const auto started = std::chrono::system_clock::now();
+  if (auto r = write_summary(plan.folder, "running", rt.worker_count(), started); !r)
+    return complain(r.error().message);
+  const task_info loop{probe::register_name("qmc/loop"), probe::no_key};
+  const auto done = rt.run(
+      [&] { return async(loop, [&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); }).get(); });
+  const char* status = !done ? "failed" : watch.failure() ? "failed" : done->stopped ? "interrupted" : "finished";
+  if (auto r = write_summary(plan.folder, status, rt.worker_count(), started); !r) return complain(r.error().message);
   if (!done) return complain(done.error().message, failed);
   if (watch.failure()) return complain(watch.failure()->message);
   if (auto r = out->finish(*done); !r) return complain(r.error().message);

@@ -178,11 +178,19 @@ def _top(options) -> int:
 
 
 def _report(options) -> int:
-    from .star.facts import summary_lines
-    from .star.report import write_report  # matplotlib is imported only where something is drawn
-    from .star.run import Run
+    from .qmc.run import DcaRun, is_dca_run
 
-    run = Run(options.run)
+    # matplotlib is imported only where something is drawn
+    if is_dca_run(options.run):
+        from .qmc.report import summary_lines, write_report
+
+        run = DcaRun(options.run)
+    else:
+        from .star.facts import summary_lines
+        from .star.report import write_report
+        from .star.run import Run
+
+        run = Run(options.run)
     out = options.out or options.run / "report.html"
     if not out.parent.is_dir():
         return _fail(f"{out.parent}: no such folder, expected one to write {out.name} into")

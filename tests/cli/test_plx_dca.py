@@ -9,6 +9,7 @@ import csv
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,28 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     assert again.returncode == 0 and not again.stderr
     assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()
     assert run(folder, "in.toml", "--out", "one").returncode == 2
+
+
+def test_the_report_shows_a_run(folder):
+    assert run(folder, "in.toml", "--out", "one", "--quiet").returncode == 0
+    summary = json.loads((folder / "one/run.json").read_text())
+    assert summary["program"] == "plx-dca" and summary["status"] == "finished"
+    # Without the pictures, whose drawing takes seconds: python/tests/qmc has them.
+    source = """
+import sys
+from parallax.qmc import curves, report, run, zone
+of = run.DcaRun(sys.argv[1])
+facts = report.DcaFacts(of)
+pictures = [make(of) for make in (zone.zone_picture, curves.pairing_picture, curves.green_picture, curves.chain_picture)]
+physics, speed = report.Physics(facts, {}), report.Speed(facts, {})
+print(physics.table(), speed.tasks(), speed.diagnosis(), *report.summary_lines(facts, "page"))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    command = [sys.executable, "-B", "-c", source, str(folder / "one")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    for text in ("qmc/advance", "measurements per second", "finished", "λ_d"):
+        assert text in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -24,14 +24,14 @@ def write_report(run: Run, out: Path) -> Facts:
     try:
         text = html.page(f"{facts.title} · {run.folder.resolve().name}", _body(facts, pngs))
         for name, png in pngs.items():
-            _write(out.parent / f"{name}.png", png)
-        _write(out, text.encode("utf-8"))
+            write_file(out.parent / f"{name}.png", png)
+        write_file(out, text.encode("utf-8"))
     finally:
         facts.close()
     return facts
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
     """All or nothing: a file of this name is either complete or as it was."""
     temporary = path.with_name(f".{path.name}.part")
     try:

@@ -133,7 +133,8 @@ struct chain {
 // The tasks of one bin. Advance i needs advance i - 1 and the measurement i - 2, whose buffer it fills; measurement i
 // needs advance i and measurement i - 1.
 future<void> run_bin(std::shared_ptr<chain> c) {
-  static const task_info advance_info = info_of("qmc/advance"), measure_info = info_of("qmc/measure");
+  static const task_info advance_info = info_of("qmc/advance"), measure_info = info_of("qmc/measure"),
+                         end_info = info_of("qmc/end-bin");
   shared_future<void> advanced = make_ready_future().share();
   std::array<shared_future<void>, 2> measured = {advanced, advanced};  // by buffer
   if (c->stopped || c->is_complete()) return make_ready_future();
@@ -158,7 +159,7 @@ future<void> run_bin(std::shared_ptr<chain> c) {
                            advanced, measured[1 - buffer])
                            .share();
   }
-  return measured[(c->options.measurements + 1) % 2].then([c](shared_future<void> last) {
+  return measured[(c->options.measurements + 1) % 2].then(end_info, [c](shared_future<void> last) {
     last.get();
     c->end_bin();
   });
@@ -201,29 +202,31 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
     chains.push_back(c);
     future<void> end = async(info_of("qmc/warm-up"), [c] { c->warm_up(); });
     for (int b = static_cast<int>(c->bins.size()); b < options.bins; ++b)
-      end = end.then([c](future<void> before) {
-                 before.get();
-                 return run_bin(c);
-               })
+      end = end.then(info_of("qmc/begin-bin"),
+                     [c](future<void> before) {
+                       before.get();
+                       return run_bin(c);
+                     })
                 .unwrap();
     ends.push_back(std::move(end));
   }
-  return when_all(std::move(ends)).then([tables, chains](future<std::vector<future<void>>> all) {
-    for (auto& f : all.get()) f.get();
-    monte_carlo_result r;
-    const auto is_complete = [](const std::shared_ptr<chain>& c) { return c->is_complete(); };
-    if (!std::all_of(chains.begin(), chains.end(), is_complete))
-      for (const auto& c : chains) r.saved.push_back(c->save());
-    for (const auto& c : chains) {
-      for (auto& b : c->bins) r.bins.push_back(std::move(b));
-      r.orders.push_back(c->orders);
-      const auto& s = c->state->statistics();
-      r.moves.proposed += s.proposed;
-      r.moves.accepted += s.accepted;
-      r.moves.largest_drift = std::max(r.moves.largest_drift, s.largest_drift);
-    }
-    return r;
-  });
+  return when_all(std::move(ends))
+      .then(info_of("qmc/collect"), [tables, chains](future<std::vector<future<void>>> all) {
+        for (auto& f : all.get()) f.get();
+        monte_carlo_result r;
+        const auto is_complete = [](const std::shared_ptr<chain>& c) { return c->is_complete(); };
+        if (!std::all_of(chains.begin(), chains.end(), is_complete))
+          for (const auto& c : chains) r.saved.push_back(c->save());
+        for (const auto& c : chains) {
+          for (auto& b : c->bins) r.bins.push_back(std::move(b));
+          r.orders.push_back(c->orders);
+          const auto& s = c->state->statistics();
+          r.moves.proposed += s.proposed;
+          r.moves.accepted += s.accepted;
+          r.moves.largest_drift = std::max(r.moves.largest_drift, s.largest_drift);
+        }
+        return r;
+      });
 }
 
 std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
