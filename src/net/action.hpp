@@ -125,6 +125,13 @@ inline constexpr bool all_bitwise = false;
 template <class... A>
 inline constexpr bool all_bitwise<std::tuple<A...>> = (is_bitwise<A> && ...);
 
+/// How a parcel is counted.
+enum class accounting : std::uint8_t {
+  none,    ///< a reply, or internal to net
+  direct,  ///< a call of the program, which the end of the job waits for
+  queued   ///< the same, and takes credits, because it becomes a task on its receiver
+};
+
 void send_bytes(node& n, locality_id to, std::uint16_t action, parcel_header h, std::span<const std::byte> payload);
 template <class Values>
 struct owning_message final : large_message {
@@ -136,7 +143,13 @@ struct owning_message final : large_message {
 /// Writes the head of `m` by `write`, and large arrays into its parts; a head that is too long becomes a part itself.
 /// Takes ownership of `m`. Throws what `write` throws; then nothing was counted or sent.
 void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, large_message& m,
-                void (*write)(wire_writer&, const large_message&), bool counted);
+                void (*write)(wire_writer&, const large_message&), accounting how);
+
+/// The parcel is about to be sent. `bytes`: of its payload and pieces.
+inline void note_leaving(node& n, locality_id to, accounting how, std::uint64_t bytes) noexcept {
+  if (how != accounting::none) n.note_sent(to);
+  if (how == accounting::queued) n.port().take_credits(to, n.port().credits_for(bytes));
+}
 
 /// Payloads up to this size are written on the caller's stack, not in memory shared between calls: a save() function of
 /// the program may itself send parcels, suspend, and resume on another thread.
@@ -144,14 +157,14 @@ inline constexpr std::size_t stack_payload_bytes = 1024;
 
 /// Sends a parcel with the values serialized by net::write: in the current aggregate if it is small, otherwise in a
 /// message of its own, which takes ownership of `values` until they have been sent. `action`: the action that the
-/// parcel belongs to, also for replies. `counted`: it is a call of the program, which the end of the job waits for.
-/// Throws what a save() function of the program throws; then nothing was counted or sent.
-template <bool counted = false, class... V>
+/// parcel belongs to, also for replies. Throws what a save() function of the program throws; then nothing was counted
+/// or sent.
+template <accounting how = accounting::none, class... V>
 void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h, V&&... values) {
-  if (h.action != 0) n.port().wait_for_room(to);  // replies are bounded by the calls received
+  if (h.action != 0) n.port().wait_for_room(to, how == accounting::queued);
   if constexpr ((is_bitwise<std::decay_t<V>> && ...)) {
-    if constexpr (counted) n.note_sent(to);
     h.size = static_cast<std::uint32_t>((std::size_t{0} + ... + sizeof(std::decay_t<V>)));
+    note_leaving(n, to, how, h.size);
     const open_parcel p = n.port().open(to, action, h);
     [[maybe_unused]] std::byte* at = p.payload;
     ((std::memcpy(at, &values, sizeof(std::decay_t<V>)), at += sizeof(std::decay_t<V>)), ...);
@@ -168,7 +181,7 @@ void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h,
         wire_writer again(on_heap);
         (net::write(again, std::as_const(values)), ...);
       }
-      if constexpr (counted) n.note_sent(to);
+      note_leaving(n, to, how, w.used());
       for (const departure& d : departures) d.leaves(d.what, to);
       const std::span<const std::byte> all = w.overflowed() ? std::span<const std::byte>(on_heap) : on_stack;
       return send_bytes(n, to, action, h, all.first(w.used()));
@@ -180,7 +193,7 @@ void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h,
         [](wire_writer& into, const large_message& from) {
           net::write(into, static_cast<const owning_message<held>&>(from).values);
         },
-        counted);
+        how);
   }
 }
 
@@ -280,6 +293,7 @@ struct arrived_call final : parcel_task {
   // do not throw: if one does, the parcel was not sent by this program and is refused.
   void call() noexcept {
     using R = typename signature_of<decltype(+F)>::result;
+    from.here->note_begun(from);
     if (from.reply_to == 0) {
       if constexpr (is_of_net(plx_scope::name_of<decltype(+F), +F>())) {
         try {
@@ -305,7 +319,10 @@ struct arrived_call final : parcel_task {
     end();
   }
   void dropped() noexcept {
-    if (counted && from.here != nullptr) from.here->note_started(from.from);
+    if (from.here != nullptr) {
+      from.here->note_begun(from);
+      if (counted) from.here->note_started(from.from);
+    }
     end();
   }
   void end() noexcept {
@@ -363,7 +380,10 @@ void send_call(node& n, locality_id to, std::uint64_t reply, A&&... arguments) {
   h.reply = reply;
   [&]<class... T>(const std::tuple<T...>*) {
     // Converted to the parameter types: an int passed for a double is sent as a double.
-    send_values<!is_control<F>>(n, to, e.index, h, as<T>(std::forward<A>(arguments))...);
+    constexpr accounting how = is_control<F>  ? accounting::none
+                               : is_direct<F> ? accounting::direct
+                                              : accounting::queued;
+    send_values<how>(n, to, e.index, h, as<T>(std::forward<A>(arguments))...);
   }(static_cast<const arguments_of<F>*>(nullptr));
 }
 
@@ -403,7 +423,8 @@ void post(locality_id to, A&&... arguments) {
     return post([args = net::detail::arguments_of<F>(std::forward<A>(arguments)...)]() mutable {
       static_cast<void>(std::apply(F, std::move(args)));
     });
-  if (!n.is_lost(to)) net::detail::send_call<F>(n, to, 0, std::forward<A>(arguments)...);
+  if (n.is_lost(to)) return n.note_dropped();
+  net::detail::send_call<F>(n, to, 0, std::forward<A>(arguments)...);
 }
 
 }  // namespace plx

@@ -313,7 +313,7 @@ bool decode_parcel(const parcel_header& h, net::wire_reader& r, std::span<place>
   static const auto called = actions();
   if (h.action == 0) return decode_answer(h.reply, r, places);
   if (h.action > called.size() || called[h.action - 1] == nullptr) return false;
-  parcel_task* t = called[h.action - 1]->decode(r, {nullptr, peer, h.reply, h.action});
+  parcel_task* t = called[h.action - 1]->decode(r, {nullptr, peer, 0, h.reply, h.action});
   if (t == nullptr) return false;
   PLX_ASSERT(r.complete());
   for (const place& p : places)

@@ -183,8 +183,9 @@ future<R> send_object_call(agas& a, locality_id to, reference* held, const call_
     return result;
   }
   try {
-    std::apply([&](auto&&... x) { send_values<true>(n, to, h.action, h, t, std::forward<decltype(x)>(x)...); },
-               std::move(args));
+    std::apply(
+        [&](auto&&... x) { send_values<accounting::queued>(n, to, h.action, h, t, std::forward<decltype(x)>(x)...); },
+        std::move(args));
   } catch (...) {  // an argument could not be serialized
     if (reply_target* w = n.replies().take(h.reply, to)) w->fail(std::current_exception());
   }
@@ -201,6 +202,8 @@ struct arrived_object_call final : parcel_task {
     this->drop = [](parcel_task* t) noexcept { static_cast<arrived_object_call*>(t)->dropped(); };
   }
   void call() noexcept {
+    from.here->note_begun(from);
+    from.credits = 0;  // the task may be submitted again
     agas& a = from.here->get<agas>();
     const access got = a.pin(target.id, object_type_of<typename Call::object>, this, Call::moves, target.caller);
     if (got.what == access::parked) return;  // submitted again later, or already
@@ -213,6 +216,7 @@ struct arrived_object_call final : parcel_task {
     end();
   }
   void dropped() noexcept {
+    from.here->note_begun(from);
     from.here->note_started(from.from);
     end();
   }
@@ -342,6 +346,8 @@ void post_object(const global<typename Call::object>& target, typename Call::arg
          [target, args = std::move(args)]() mutable { post_here<Call>(reference_of(target), std::move(args)); });
   else if (next.what == access::elsewhere)
     static_cast<void>(send_object_call<Call, void>(a, next.where, &r, {r.id, a.home().here(), 1}, std::move(args)));
+  else
+    a.home().note_dropped();
 }
 
 }  // namespace plx::net::detail

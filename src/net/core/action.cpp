@@ -12,7 +12,7 @@ void send_bytes(node& n, locality_id to, std::uint16_t action, parcel_header h, 
 }
 
 void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, large_message& m,
-                void (*write)(wire_writer&, const large_message&), bool counted) {
+                void (*write)(wire_writer&, const large_message&), accounting how) {
   std::unique_ptr<large_message, void (*)(large_message*) noexcept> unsent(&m, m.destroy);
   std::vector<departure> departures;
   wire_writer counting({}, &m.parts, &departures);
@@ -47,7 +47,9 @@ void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, 
     wire_writer w({m.bytes.data() + sizeof f + sizeof h + before_payload, payload_bytes}, &m.parts);
     write(w, m);
   }
-  if (counted) n.note_sent(to);
+  std::uint64_t bytes = payload_bytes;
+  for (const piece& part : m.parts) bytes += part.size_bytes;
+  note_leaving(n, to, how, bytes);
   for (const departure& d : departures) d.leaves(d.what, to);
   n.port().send(to, action, *unsent.release());
 }

@@ -23,6 +23,7 @@ class node;
 struct request {
   node* here = nullptr;        ///< the locality that was called
   locality_id from = 0;        ///< the calling locality
+  std::uint32_t credits = 0;   ///< returned to it when the call begins
   std::uint64_t reply_to = 0;  ///< the caller's slot for the answer; 0: no answer is expected
   std::uint16_t action = 0;    ///< index of the action
 };

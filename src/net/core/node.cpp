@@ -53,6 +53,20 @@ struct node::locks {
 
 namespace {
 
+void credits_returned(sender s, std::uint64_t returned) {
+  node& n = node_here();
+  if (!n.port().return_credits(s.who, returned)) n.refuse(s.who, "it returns more credits than it was given");
+}
+
+}  // namespace
+
+template <>
+inline constexpr bool is_control<&credits_returned> = true;
+template <>
+inline constexpr bool is_direct<&credits_returned> = true;
+
+namespace {
+
 plx::detail::scheduler& scheduler_of(runtime& rt) { return rt.get_scheduler(); }
 
 /// During its lifetime, tasks that become ready are recorded as caused by a numbered parcel.
@@ -133,6 +147,8 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
 
 node::~node() {
   PLX_ASSERT(stopped_ && "call stop() on a node before its runtime ends");
+  if (const std::uint64_t n = port_.counts().dropped; n != 0)
+    log_warning("{} posts of locality {} were dropped: their localities were lost, or the job had ended", n, here_);
   while (!owned_.empty()) owned_.pop_back();
 }
 
@@ -195,6 +211,27 @@ void node::start(parcel_task* t, const action_entry& action, locality_id from) n
     scheduler_of(runtime_).submit(t);
 }
 
+// The credits of a call that becomes a task; the sender computes the same (send_values()).
+std::uint32_t node::credits_of(const parcel_header& h, std::uint64_t bytes) const noexcept {
+  const auto actions = all_actions();
+  if (h.action == 0 || h.action >= actions.size()) return 0;
+  const action_entry& e = *actions[h.action];
+  return e.direct || e.control ? 0 : static_cast<std::uint32_t>(port_.credits_for(bytes));
+}
+
+// Invariant: when no thread is inside, less than a quarter of the credits has not been reported. So a sender without
+// credits gets a report when all its calls have begun.
+void node::return_credits(locality_id to, std::uint64_t n) noexcept {
+  traffic& t = traffic_[to];
+  const std::uint64_t begun = t.begun.fetch_add(n, std::memory_order_relaxed) + n;
+  const std::uint64_t least = std::max<std::uint64_t>(port_.credits() / 4, 1);
+  std::uint64_t reported = t.reported.load(std::memory_order_relaxed);
+  do {
+    if (begun < reported + least) return;  // or another thread has reported these as well
+  } while (!t.reported.compare_exchange_weak(reported, begun, std::memory_order_relaxed));
+  if (!is_lost(to)) detail::send_call<&credits_returned>(*this, to, 0, sender{here_}, begun);
+}
+
 // `later`: the parcel has pieces, which arrive later; null: the parcel is complete.
 bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept {
   if (h.action == 0) {
@@ -212,11 +249,12 @@ bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arrivi
     return true;
   }
   const auto actions = all_actions();
-  parcel_task* t = h.action < actions.size() ? actions[h.action]->decode(r, {this, from, h.reply, h.action}) : nullptr;
+  const request q{this, from, credits_of(h, r.left_with_pieces()), h.reply, h.action};
+  parcel_task* t = h.action < actions.size() ? actions[h.action]->decode(r, q) : nullptr;
   if (t == nullptr) {
     if (h.reply != 0)
       detail::answer_with_error(
-          {this, from, h.reply, 0},
+          {this, from, 0, h.reply, 0},
           std::make_exception_ptr(std::runtime_error("the arguments do not match the action's parameters")));
     return false;
   }
@@ -240,6 +278,23 @@ void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
   port_.note_received(f.parcels(), head.size());
 }
 
+// A parcel that arrived in part and will never be decoded: it counts as handled, and the waiting caller gets an error.
+void node::drop_parcel(locality_id from, const parcel_header& h, std::uint64_t bytes, const char* why) noexcept {
+  if (h.action == 0) {
+    if (reply_target* answer = replies_.take(h.reply, from))
+      answer->fail(std::make_exception_ptr(remote_error(from, std::string("(the result was dropped: ") + why + ")")));
+    return;
+  }
+  const auto actions = all_actions();
+  const bool known = h.action < actions.size();
+  const request q{this, from, credits_of(h, bytes), h.reply, known ? h.action : std::uint16_t{0}};
+  note_begun(q);
+  if (known && !actions[h.action]->control) note_started(from), note_done(from);
+  if (h.reply != 0 && !is_lost(from))
+    detail::answer_with_error(q,
+                              std::make_exception_ptr(std::runtime_error(std::string("the call was dropped: ") + why)));
+}
+
 void* node::announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept {
   if (is_lost(from)) return nullptr;
   frame_reader f(head);
@@ -252,16 +307,22 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
   a->header = header;
   a->number = number;
   a->size_bytes = head.size();
+  const auto drop = [&](const char* why) -> void* {
+    refuse(from, why);
+    std::uint64_t bytes = payload.size();
+    for (const place& p : places) bytes += p.size_bytes;
+    drop_parcel(from, header, bytes, why);
+    return nullptr;
+  };
   for (const place& p : places) {
     if (p.size_bytes > most_bytes() - std::min(most_bytes(), a->size_bytes))
-      return refuse(from, "it announces more bytes than this machine has"), nullptr;
+      return drop("it announces more bytes than this machine has");
     a->size_bytes += p.size_bytes;
   }
   if ((header.flags & in_piece) != 0) {
-    if (places.size() != 1 || !payload.empty())
-      return refuse(from, "a parcel sent as a piece has other contents as well"), nullptr;
+    if (places.size() != 1 || !payload.empty()) return drop("a parcel sent as a piece has other contents as well");
     a->payload.reset(new (std::nothrow) std::byte[places[0].size_bytes]);
-    if (a->payload == nullptr) return refuse(from, "out of memory"), nullptr;
+    if (a->payload == nullptr) return drop("out of memory");
     places[0].data = a->payload.get();
     return a.release();
   }
@@ -278,21 +339,30 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
   if (a->answer == nullptr && is_lost(from)) ok = false;
   if (ok) port_.note_received(1, a->size_bytes);
   const caused_by_parcel by(port_.messages(), ok ? a->number : 0, from, a->size_bytes);
+  constexpr const char* incomplete = "its data could not be received";
   if (a->payload != nullptr) {
-    if (!ok) return;
-    wire_reader r({a->payload.get(), a->size_bytes - sizeof(frame_header) - sizeof(parcel_header) - a->header.size});
+    const std::uint64_t bytes = a->size_bytes - sizeof(frame_header) - sizeof(parcel_header) - a->header.size;
+    if (!ok && a->header.action != 0) return drop_parcel(from, a->header, bytes, incomplete);
+    if (!ok) {
+      if (reply_target* answer = replies_.take(a->header.reply, from))
+        answer->fail(std::make_exception_ptr(locality_lost(from, incomplete)));
+      return;
+    }
+    wire_reader r({a->payload.get(), bytes});
     if (!take(from, a->header, r, nullptr)) refuse(from, "a parcel's contents do not match its action");
   } else if (a->task != nullptr) {
-    if (ok)
-      start(a->task, *all_actions()[a->header.action], from);
-    else
-      a->task->drop(a->task);
+    if (ok) return start(a->task, *all_actions()[a->header.action], from);
+    a->task->drop(a->task);
+    if (a->header.reply != 0 && !is_lost(from))
+      detail::answer_with_error({this, from, 0, a->header.reply, a->header.action},
+                                std::make_exception_ptr(std::runtime_error(incomplete)));
   } else if (ok) {
     a->answer->complete();
   } else if (a->informed) {
     a->answer->let_go();
   } else {
-    a->answer->fail(loss_of(from));
+    // Usually its loss is about to be reported.
+    a->answer->fail(is_lost(from) ? loss_of(from) : std::make_exception_ptr(locality_lost(from, incomplete)));
   }
 }
 
@@ -388,52 +458,6 @@ node& node_here() {
   node* n = find_node();
   PLX_ASSERT(n != nullptr && "this function needs a plx::job: no runtime of this process belongs to one");
   return *n;
-}
-
-// ------------------------------------------------------------------------------------------------------------- answers
-
-std::uint64_t reply_table::add(reply_target& t, locality_id asked) {
-  t.asked = asked;
-  const plx::detail::spin_guard guard(lock_);
-  if (first_free_ == none) {
-    first_free_ = static_cast<std::uint32_t>(slots_.size());
-    slots_.push_back({nullptr, 1, none});
-  }
-  const std::uint32_t index = first_free_;
-  slot& s = slots_[index];
-  first_free_ = s.next_free;
-  s.target = &t;
-  ++used_;
-  return (std::uint64_t{s.turn} << 32) | index;
-}
-
-reply_target* reply_table::release(std::uint32_t index) noexcept {
-  slot& s = slots_[index];
-  if (++s.turn == 0) s.turn = 1;  // 0 is not a valid number
-  s.next_free = std::exchange(first_free_, index);
-  --used_;
-  return std::exchange(s.target, nullptr);
-}
-
-reply_target* reply_table::take(std::uint64_t id, locality_id from) noexcept {
-  const auto index = static_cast<std::uint32_t>(id);
-  const plx::detail::spin_guard guard(lock_);
-  if (index >= slots_.size() || slots_[index].turn != id >> 32) return nullptr;
-  const reply_target* t = slots_[index].target;
-  return t == nullptr || t->asked != from ? nullptr : release(index);
-}
-
-std::vector<reply_target*> reply_table::take_all(locality_id asked) {
-  std::vector<reply_target*> all;
-  const plx::detail::spin_guard guard(lock_);
-  for (std::uint32_t i = 0; i < slots_.size(); ++i)
-    if (slots_[i].target != nullptr && slots_[i].target->asked == asked) all.push_back(release(i));
-  return all;
-}
-
-std::size_t reply_table::size() const noexcept {
-  const plx::detail::spin_guard guard(lock_);
-  return used_;
 }
 
 }  // namespace plx::net

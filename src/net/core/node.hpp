@@ -151,6 +151,12 @@ class node final : private receiver {
   /// The task of a parcel from `from` may begin; read only once `from` is lost.
   void note_started(locality_id from) noexcept { traffic_[from].started.fetch_add(1, std::memory_order_relaxed); }
   void note_done(locality_id from) noexcept { traffic_[from].done.fetch_add(1, std::memory_order_release); }
+  /// The task of this call begins, or the call was dropped: its credits go back to its sender. Once per call.
+  void note_begun(const request& q) noexcept {
+    if (q.credits != 0) return_credits(q.from, q.credits);
+  }
+  /// A post to a locality that is lost or has ended was dropped.
+  void note_dropped() noexcept { port_.note_dropped(); }
 
   /// Sends all queued parcels and ends the transport, once. Calls that are still waiting fail with locality_lost.
   /// Returns false if the deadline passed. Requires: the runtime still exists.
@@ -170,6 +176,9 @@ class node final : private receiver {
   static poll_result poll(void* self);
   poll_result nothing_came();
   bool take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept;
+  void drop_parcel(locality_id from, const parcel_header& h, std::uint64_t bytes, const char* why) noexcept;
+  [[nodiscard]] std::uint32_t credits_of(const parcel_header& h, std::uint64_t bytes) const noexcept;
+  void return_credits(locality_id to, std::uint64_t n) noexcept;
   void start(parcel_task* t, const action_entry& action, locality_id from) noexcept;
   service& make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&));
 
@@ -183,6 +192,7 @@ class node final : private receiver {
   reply_table replies_;
   struct traffic {
     std::atomic<std::uint64_t> sent{0}, started{0}, done{0};  // started: in a task, or about to be dropped
+    std::atomic<std::uint64_t> begun{0}, reported{0};         // credits: of begun calls, and as reported to the sender
   };
   std::vector<traffic> traffic_;          // by locality
   std::atomic<unsigned> being_taken_{0};  // messages whose parcels are being started

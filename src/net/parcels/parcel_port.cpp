@@ -64,6 +64,7 @@ parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id he
       lone_after_(s.span_of(0.3e-6)),
       quiet_after_(s.span_of(0.5e-6)),
       old_after_(s.span_of(5e-6)),
+      credits_(std::clamp((1u << 20) / std::max(localities, 1u), 256u, 16384u)),
       of_action_(all_actions().size()),
       watched_(std::make_unique<watched_arrivals>(of_action_.size())),
       messages_(std::make_unique<message_log>(s)) {
@@ -290,21 +291,44 @@ void parcel_port::send(locality_id to, std::uint16_t action, large_message& m) n
   rouse(false);
 }
 
-void parcel_port::wait_for_room(locality_id to) {
+bool parcel_port::has_room(const port_peer& p, bool queued, std::memory_order order) const noexcept {
+  return p.unsent_bytes(order) < most_unsent_.load(std::memory_order_relaxed) &&
+         (!queued || p.credits_out(order) < credits());
+}
+
+void parcel_port::wait_for_room(locality_id to, bool queued) {
   port_peer& p = *peers_[to];
-  const std::uint64_t bound = most_unsent_.load(std::memory_order_relaxed);
-  if (p.unsent_bytes() < bound) [[likely]]
+  if (has_room(p, queued, std::memory_order_relaxed)) [[likely]]
     return;
   const plx::detail::worker* w = this_worker();
   if (w != nullptr && !w->in_task) return;
+  if (queued) flush_all();  // calls that still wait for their interval hold credits as well
   p.room_lock.lock();
   for (;;) {
     p.anybody_waits.store(true, std::memory_order_seq_cst);
-    if (p.unsent_bytes(std::memory_order_seq_cst) < bound || closed(to)) break;
+    if (has_room(p, queued, std::memory_order_seq_cst) || closed(to)) break;
     plx::detail::wait_on(p.for_room, p.room_lock, "room for parcels", &p);
     p.room_lock.lock();
   }
   p.room_lock.unlock();
 }
+
+void parcel_port::take_credits(locality_id to, std::uint64_t n) noexcept {
+  peers_[to]->credits_taken.fetch_add(n, std::memory_order_relaxed);
+}
+
+// Reports may overtake each other: the largest one counts.
+bool parcel_port::return_credits(locality_id from, std::uint64_t returned) noexcept {
+  port_peer& p = *peers_[from];
+  // The taker of these credits added them before it sent the call that this report follows from.
+  if (returned > p.credits_taken.load(std::memory_order_relaxed)) return false;
+  std::uint64_t before = p.credits_returned.load(std::memory_order_relaxed);
+  while (returned > before && !p.credits_returned.compare_exchange_weak(before, returned, std::memory_order_seq_cst)) {
+  }
+  if (p.credits_out() <= credits() / 2 && p.anybody_waits.load(std::memory_order_seq_cst)) p.wake_all();
+  return true;
+}
+
+std::uint64_t parcel_port::credits_out(locality_id to) const noexcept { return peers_[to]->credits_out(); }
 
 }  // namespace plx::net

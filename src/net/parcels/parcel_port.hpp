@@ -8,11 +8,17 @@
 // are flushed by any worker; a sleeping one is woken for that.
 //
 // Unsent bytes are bounded per locality: beyond the bound, calling tasks wait until half of them have been sent.
-// Replies do not wait, because the calls received bound their number.
+// Calls that have not begun on their receiver are bounded by credits: a call takes them when it is sent, and the
+// receiver returns them when its task begins, in one internal parcel per quarter of them. A task whose receiver has no
+// credits left for it waits until half of them are back. All calls that have arrived begin, whatever other tasks wait
+// for, so all credits come back.
+// Replies and direct actions do not wait: the calls received bound the number of replies, and direct actions are not
+// queued.
 // Thread safety: everything. Cost of a parcel: a lock, a clock read, a few counts, the copy of its bytes; of a message:
 // a second clock read, and three atomic additions. Example: net/parcels/test/parcel_port_test.cpp
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -96,6 +102,7 @@ struct port_counts {
   std::uint64_t parcels_sent = 0, messages_sent = 0, bytes_sent = 0;
   std::uint64_t parcels_received = 0, messages_received = 0, bytes_received = 0;
   std::uint64_t refused = 0;  ///< malformed frames and parcels
+  std::uint64_t dropped = 0;  ///< posts to localities that were lost or had ended
 };
 
 /// Sent parcels of an action, or of all actions of the program.
@@ -153,8 +160,24 @@ class parcel_port {
   [[nodiscard]] std::uint64_t next_number() noexcept;
   /// The log of sent and received parcels, filled while it is on.
   [[nodiscard]] message_log& messages() noexcept { return *messages_; }
-  /// Blocks the calling task while too many bytes to this locality are unsent. Does not block in a poller.
-  void wait_for_room(locality_id to);
+  /// Blocks the calling task while too many bytes to this locality are unsent or, if the parcel is `queued` there, too
+  /// many calls have not begun. Does not block in a poller.
+  void wait_for_room(locality_id to, bool queued = false);
+
+  /// The credits of a call with `bytes` of payload and pieces: at most half of all, so that two of any size may be
+  /// queued.
+  [[nodiscard]] std::uint64_t credits_for(std::uint64_t bytes) const noexcept {
+    return std::min(1 + bytes / bytes_per_credit, std::max<std::uint64_t>(credits() / 2, 1));
+  }
+  void take_credits(locality_id to, std::uint64_t n) noexcept;
+  /// The receiver has returned `returned` credits in all. False: more than were taken.
+  bool return_credits(locality_id from, std::uint64_t returned) noexcept;
+  /// Credits taken and not returned.
+  [[nodiscard]] std::uint64_t credits_out(locality_id to) const noexcept;
+  /// The number of credits per receiver: by default 16384, fewer in jobs of more than 64 localities. The same on all
+  /// localities of a job.
+  void bound_queued(std::uint32_t credits) noexcept { credits_.store(credits, std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t credits() const noexcept { return credits_.load(std::memory_order_relaxed); }
 
   /// The maximum number of unsent bytes to one locality; 64 MiB by default. Two large messages of any size may be in
   /// flight, so that the next one is announced while one is being fetched.
@@ -201,6 +224,7 @@ class parcel_port {
   /// Counts received parcels; called by the poller.
   void note_received(std::uint64_t parcels, std::uint64_t bytes) noexcept;
   void note_refused() noexcept;
+  void note_dropped() noexcept { dropped_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   struct action_collectors;
@@ -218,6 +242,7 @@ class parcel_port {
   void count(collector& c, std::uint16_t action, bool alone, ticks now) noexcept;
   void note_arrival(collector& c, std::uint16_t action, ticks now) const noexcept;
   [[nodiscard]] bool goes(const collector& c, std::size_t parcel_bytes, ticks gap, ticks now) const noexcept;
+  [[nodiscard]] bool has_room(const port_peer& p, bool queued, std::memory_order order) const noexcept;
   static frame_message* take(collector& c) noexcept;
   ticks leave(frame_message* m, ticks begin) noexcept;
   ticks hand_over(locality_id to, outgoing& m, ticks begin) noexcept;
@@ -242,7 +267,9 @@ class parcel_port {
   const locality_id here_;
   const std::size_t max_head_bytes_;
   const ticks lone_after_, quiet_after_, old_after_;  // see parcel_flush.cpp
+  static constexpr std::uint64_t bytes_per_credit = 16384;
   std::atomic<std::uint64_t> most_unsent_{std::uint64_t{1} << 26};
+  std::atomic<std::uint32_t> credits_;  // of each peer
   message_store store_;
   std::vector<std::unique_ptr<port_peer>> peers_;
   // Collectors of single actions, by action; null for actions in the common collectors. Never removed.
@@ -273,7 +300,7 @@ class parcel_port {
 
   std::atomic<ticks> polling_{0}, preparing_{0}, handing_{0};
   std::atomic<std::uint64_t> sendings_{0};
-  std::atomic<std::uint64_t> parcels_received_{0}, messages_received_{0}, bytes_received_{0}, refused_{0};
+  std::atomic<std::uint64_t> parcels_received_{0}, messages_received_{0}, bytes_received_{0}, refused_{0}, dropped_{0};
 };
 
 // The counters of a port: traffic, coalescing, and the time that workers spend on the network.

@@ -32,6 +32,8 @@ constexpr port_counter of_port[] = {
     {"/parcels{{{}/total}}/count/received", "1", "Parcels received", &port_counts::parcels_received},
     {"/messages{{{}/total}}/count/sent", "1", "Messages sent", &port_counts::messages_sent},
     {"/messages{{{}/total}}/count/received", "1", "Messages received", &port_counts::messages_received},
+    {"/parcels{{{}/total}}/count/dropped", "1", "Posts to localities that were lost or had ended",
+     &port_counts::dropped},
     {"/messages{{{}/total}}/count/refused", "1", "Malformed messages and parcels", &port_counts::refused},
     {"/data{{{}/total}}/sent", "bytes", "Bytes sent", &port_counts::bytes_sent},
     {"/data{{{}/total}}/received", "bytes", "Bytes received", &port_counts::bytes_received},
@@ -239,6 +241,7 @@ port_counts parcel_port::counts() const {
   n.messages_received = messages_received_.load(std::memory_order_relaxed);
   n.bytes_received = bytes_received_.load(std::memory_order_relaxed);
   n.refused = refused_.load(std::memory_order_relaxed);
+  n.dropped = dropped_.load(std::memory_order_relaxed);
   return n;
 }
 

@@ -28,11 +28,14 @@ struct port_peer {
   static constexpr std::uint64_t one_message = std::uint64_t{1} << 40;
   alignas(64) std::atomic<std::uint64_t> under_way{0};
   std::atomic<std::uint64_t> not_counted{0};  // bytes of large messages beyond half of the bound
+  // Credits of calls to this locality, since the start: those taken, and those that it has returned.
+  std::atomic<std::uint64_t> credits_taken{0}, credits_returned{0};
   std::atomic<ticks> send_cost{0};    // recent cost of handing over a short message; relaxed: a hint, as the next one
   std::atomic<ticks> handed_over{0};  // time of the last handover
   std::atomic<bool> closed{false};
-  // A task that waits for room sets this, then checks `under_way` again; a thread that lowers `under_way` checks this
-  // afterwards. Both are sequentially consistent, so at least one of them sees the other.
+  // A task that waits for room sets this, then checks `under_way` and `credits_returned` again; a thread that lowers
+  // the one or raises the other checks this afterwards. Both are sequentially consistent, so at least one of them sees
+  // the other.
   std::atomic<bool> anybody_waits{false};
   plx::detail::spinlock room_lock;
   plx::detail::wait_list for_room;
@@ -43,6 +46,11 @@ struct port_peer {
   }
   [[nodiscard]] std::uint64_t in_flight() const noexcept {
     return under_way.load(std::memory_order_relaxed) / one_message;
+  }
+  [[nodiscard]] std::uint64_t credits_out(std::memory_order order = std::memory_order_relaxed) const noexcept {
+    // Read in this order, because credits are taken before they are returned.
+    const std::uint64_t returned = credits_returned.load(order);
+    return credits_taken.load(order) - returned;
   }
   /// `what` has been sent, in bytes and one_message; `bound`: the maximum number of bytes in flight.
   void note_sent(std::uint64_t what, std::uint64_t bound) noexcept {

@@ -45,6 +45,7 @@ struct sim_options {
   double detection_max_s = 10e-3;
   std::vector<sim_kill> kills{};
   std::size_t max_head_bytes = 8192;
+  unsigned credits = 0;       ///< of each receiver (net/parcels/parcel_port.hpp); 0: few or many, chosen by the seed
   double step_max_s = 1e-6;   ///< maximum time of one scheduler step
   double time_limit_s = 1e5;  ///< a run that lasts longer ends like a deadlock
   bool keep_log = false;      ///< record network events

@@ -192,7 +192,10 @@ runtime_options options_of(const sim_options& o, locality_id which, sim_schedule
 
 struct simulation::locality {
   locality(const sim_options& o, locality_id here, sim_scheduler& s, sim_network& n)
-      : rt(options_of(o, here, s)), of(rt, n.transport_of(here), here, o.localities) {}
+      : rt(options_of(o, here, s)), of(rt, n.transport_of(here), here, o.localities) {
+    constexpr unsigned few_or_many[] = {16384, 64, 2, 8};
+    of.port().bound_queued(o.credits != 0 ? o.credits : few_or_many[o.seed % 4]);
+  }
 
   runtime rt;
   node of;

@@ -45,6 +45,10 @@ class queue_network {
   void loss_was_reported() { --losses_under_way_; }
   [[nodiscard]] bool losses_under_way() const { return losses_under_way_ != 0; }
 
+  /// The fate of messages with pieces.
+  enum class piece_fate { arrive, fail, announced_too_large };
+  std::atomic<piece_fate> pieces{piece_fate::arrive};
+
  private:
   std::mutex lock_;
   std::vector<std::deque<message>> inboxes_;
@@ -80,11 +84,15 @@ class queue_transport final : public transport {
       receiver_->arrived(l.from, l.head);
     } else {
       std::vector<place> places;
-      for (const auto& p : l.pieces) places.push_back({nullptr, p.size()});
+      const auto fate = network_->pieces.load();
+      const bool fail = fate == queue_network::piece_fate::fail;
+      for (const auto& p : l.pieces)
+        places.push_back(
+            {nullptr, fate == queue_network::piece_fate::announced_too_large ? std::size_t{1} << 60 : p.size()});
       if (void* a = receiver_->announced(l.from, l.head, places)) {
-        for (std::size_t i = 0; i < places.size(); ++i)
+        for (std::size_t i = 0; i < places.size() && !fail; ++i)
           std::memcpy(places[i].data, l.pieces[i].data(), l.pieces[i].size());
-        receiver_->pieces_arrived(l.from, a, true);
+        receiver_->pieces_arrived(l.from, a, !fail);
       }
     }
     return true;

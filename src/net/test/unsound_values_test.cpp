@@ -138,6 +138,14 @@ TEST(UnsoundValues, Termination) {
   EXPECT_EQ(all.at(0).port().counts().refused, 5u);
 }
 
+TEST(UnsoundValues, CreditsThatWereNotGiven) {
+  expect_refused(2, [] {
+    send_raw("credits_returned", 0, sender{1}, std::uint64_t{1'000'000});
+    send_raw("credits_returned", 0, sender{none_such}, std::uint64_t{0});
+    send_raw("credits_returned", 0, sender{1}, std::uint64_t{0});  // without effect
+  });
+}
+
 TEST(UnsoundValues, References) {
   expect_refused(8, [] {
     const gid nobody_has{0, 1, 123'456};

@@ -64,7 +64,7 @@ class program {
 
 /// Real collectors and the virtual clock: the program computes between its parcels, waits, and sends rarely.
 TEST(AdaptiveCoalescing, AdjustsTheCollectorsAndLogsReasons) {
-  net::simulation sim({.localities = 2, .seed = 5});
+  net::simulation sim({.localities = 2, .seed = 5, .credits = 4096});
   arrived = 0;
   std::uint64_t sent = 0;
   sim.run_root([&] {
@@ -107,7 +107,7 @@ TEST(AdaptiveCoalescing, AdjustsTheCollectorsAndLogsReasons) {
 
 /// A program that slows down with the fixed form: the trial is undone, and not repeated immediately.
 TEST(AdaptiveCoalescing, HarmfulChangesAreUndone) {
-  net::simulation sim({.localities = 2, .seed = 6});
+  net::simulation sim({.localities = 2, .seed = 6, .credits = 4096});
   sim.run_root([&] {
     coalesce<&taken>(adaptive);
     program p(sim);

@@ -32,6 +32,7 @@ buffer<int> doubled(buffer<int> b) {
   return b;
 }
 std::vector<std::string> many_words(std::size_t n) { return std::vector<std::string>(n, "word"); }
+std::vector<double> many_values(std::size_t n) { return std::vector<double>(n, 1); }
 void fails(const std::string& text) { throw std::invalid_argument(text); }
 void says_nothing() {}
 double half(double x) { return x / 2; }
@@ -92,6 +93,33 @@ TEST(Action, AHeadThatIsTooLongTravelsAsAPiece) {
   });
 }
 
+// The caller learns of data that cannot be received although both localities live, and the job can end.
+TEST(Action, ACallOrResultThatCannotBeReceivedFails) {
+  using fate = net::test::queue_network::piece_fate;
+  for (const fate f : {fate::fail, fate::announced_too_large}) {
+    net::test::localities all(2);
+    all.run(0, [&] {
+      const std::vector<double> values(100'000, 1.0);
+      const std::vector<std::string> words(5000, "abc");  // sent as a single piece
+      all.network().pieces = f;
+      EXPECT_THROW(async<&sum_of>(1, values).get(), remote_error);
+      EXPECT_THROW(async<&joined>(1, words, ' ').get(), remote_error);
+      if (f == fate::fail) {
+        EXPECT_THROW(async<&many_words>(1, 4000).get(), locality_lost);
+        EXPECT_THROW(async<&many_values>(1, 4000).get(), locality_lost);
+      } else {
+        EXPECT_THROW(async<&many_words>(1, 4000).get(), remote_error);
+        EXPECT_THROW(async<&many_values>(1, 4000).get(), remote_error);
+      }
+      post<&sum_of>(1, values);
+      post<&joined>(1, words, ' ');
+      all.network().pieces = fate::arrive;
+      EXPECT_EQ(async<&many_words>(1, 4000).get().size(), 4000u);
+    });
+    EXPECT_EQ(all.at(0).replies().size(), 0u);
+  }
+}
+
 TEST(Action, RemoteExceptionsAreRethrown) {
   net::test::localities all(2);
   all.run(0, [] {
@@ -135,8 +163,8 @@ TEST(Action, ManyConcurrentCallsFromAllLocalities) {
   });
   EXPECT_EQ(posted, 3 * 2 * 2000);
   const auto counts = all.at(0).port().counts();
-  EXPECT_EQ(counts.parcels_sent, 3u * 2 * 2000);  // calls, posts, answers
-  EXPECT_EQ(counts.parcels_received, counts.parcels_sent);
+  EXPECT_EQ(all.at(0).port().counts_of(0).parcels, 3u * 2 * 2000);  // calls, posts, answers
+  EXPECT_EQ(counts.parcels_received, counts.parcels_sent);          // with returned credits
   EXPECT_EQ(counts.refused, 0u);
 }
 
