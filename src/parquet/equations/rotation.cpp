@@ -6,24 +6,55 @@ namespace plx::parquet {
 
 using complex = std::complex<double>;
 
+vertex_place rotated(const qmc::cluster& c, rotation r, fermion k, fermion kp, boson q) noexcept {
+  switch (r) {
+    case rotation::crossed:
+      return {k, {c.momentum_sum(k.k, q.k), k.n + q.m}, {c.momentum_difference(kp.k, k.k), kp.n - k.n}};
+    case rotation::pairs:
+      return {k, kp, {c.momentum_sum(c.momentum_sum(k.k, q.k), kp.k), k.n + kp.n + q.m + 1}};
+    case rotation::direct:
+      return {k, {c.momentum_difference(q.k, kp.k), q.m - 1 - kp.n}, {c.momentum_difference(kp.k, k.k), kp.n - k.n}};
+    case rotation::exchanged:
+      break;
+  }
+  return {k, kp, {c.momentum_difference(c.momentum_difference(q.k, kp.k), k.k), q.m - 1 - k.n - kp.n}};
+}
+
+fermion partner(const qmc::cluster& c, rotation r, fermion k, boson q, boson source) noexcept {
+  switch (r) {
+    case rotation::crossed:
+    case rotation::direct:
+      return {c.momentum_sum(k.k, source.k), k.n + source.m};
+    case rotation::pairs:
+      return {c.momentum_difference(source.k, c.momentum_sum(k.k, q.k)), source.m - q.m - 1 - k.n};
+    case rotation::exchanged:
+      break;
+  }
+  return {c.momentum_difference(c.momentum_difference(q.k, k.k), source.k), q.m - 1 - k.n - source.m};
+}
+
+channel_pair combine_particle_hole(double u, const channel_pair& crossed, const channel_pair& pairs) noexcept {
+  const auto &x = crossed, &y = pairs;
+  return {bare_vertex(channel::density, u) - 0.5 * x.a - 1.5 * x.b + 0.5 * y.a + 1.5 * y.b,
+          bare_vertex(channel::magnetic, u) - 0.5 * x.a + 0.5 * x.b - 0.5 * y.a + 0.5 * y.b};
+}
+
+channel_pair combine_particle_particle(double u, const channel_pair& direct, const channel_pair& exchanged) noexcept {
+  const auto &x = direct, &y = exchanged;
+  return {bare_vertex(channel::singlet, u) + 0.5 * (x.a + y.a) - 1.5 * (x.b + y.b),
+          bare_vertex(channel::triplet, u) + 0.5 * (y.a - x.a) + 0.5 * (y.b - x.b)};
+}
+
 channel_pair irreducible_particle_hole(const vertex_reader& phi, fermion k, fermion kp, boson q) noexcept {
   const auto& c = phi.grid().lattice();
-  const double u = phi.green().model().u;
-  const int sum = c.momentum_sum(k.k, q.k);
-  const auto ph = phi.particle_hole(k, {sum, k.n + q.m}, {c.momentum_difference(kp.k, k.k), kp.n - k.n});
-  const auto pp = phi.particle_particle(k, kp, {c.momentum_sum(sum, kp.k), k.n + kp.n + q.m + 1});
-  return {bare_vertex(channel::density, u) - 0.5 * ph.a - 1.5 * ph.b + 0.5 * pp.a + 1.5 * pp.b,
-          bare_vertex(channel::magnetic, u) - 0.5 * ph.a + 0.5 * ph.b - 0.5 * pp.a + 0.5 * pp.b};
+  const auto at = [&](rotation r) { return read(phi, r, rotated(c, r, k, kp, q)); };
+  return combine_particle_hole(phi.green().model().u, at(rotation::crossed), at(rotation::pairs));
 }
 
 channel_pair irreducible_particle_particle(const vertex_reader& phi, fermion k, fermion kp, boson q) noexcept {
   const auto& c = phi.grid().lattice();
-  const double u = phi.green().model().u;
-  const int rest = c.momentum_difference(q.k, kp.k);
-  const auto x = phi.particle_hole(k, {rest, q.m - 1 - kp.n}, {c.momentum_difference(kp.k, k.k), kp.n - k.n});
-  const auto y = phi.particle_hole(k, kp, {c.momentum_difference(rest, k.k), q.m - 1 - k.n - kp.n});
-  return {bare_vertex(channel::singlet, u) + 0.5 * (x.a + y.a) - 1.5 * (x.b + y.b),
-          bare_vertex(channel::triplet, u) + 0.5 * (y.a - x.a) + 0.5 * (y.b - x.b)};
+  const auto at = [&](rotation r) { return read(phi, r, rotated(c, r, k, kp, q)); };
+  return combine_particle_particle(phi.green().model().u, at(rotation::direct), at(rotation::exchanged));
 }
 
 complex full_vertex(const vertex_reader& phi, channel c, fermion k, fermion kp, boson q) noexcept {
@@ -49,7 +80,11 @@ void irreducible_slab(const vertex_reader& phi, bool particle_hole, transfer q, 
       b(i, j) = v.b;
     }
   }
-  const double u = phi.green().model().u;
+  set_outside(particle_hole, phi.green().model().u, a, b);
+}
+
+void set_outside(bool particle_hole, double u, matrix_view<complex> a, matrix_view<complex> b) noexcept {
+  const int outside = a.rows - 1;
   const double bare_a = bare_vertex(particle_hole ? channel::density : channel::singlet, u),
                bare_b = bare_vertex(particle_hole ? channel::magnetic : channel::triplet, u);
   for (int i = 0; i <= outside; ++i) {

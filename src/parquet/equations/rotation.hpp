@@ -11,10 +11,39 @@
 // 93, 165103.
 #pragma once
 
+#include <array>
+
 #include "num/dense/matrix.hpp"
 #include "parquet/vertex/vertex_reader.hpp"
 
 namespace plx::parquet {
+
+/// The eight rotated vertices are two channels each of four rotations. The first two enter Gamma_d and Gamma_m, the others
+/// Gamma_s and Gamma_t.
+enum class rotation { crossed, pairs, direct, exchanged };
+inline constexpr std::array all_rotations = {rotation::crossed, rotation::pairs, rotation::direct, rotation::exchanged};
+/// Whether a rotation enters the particle-hole channels, and whether it reads them.
+inline bool enters_particle_hole(rotation r) noexcept { return r == rotation::crossed || r == rotation::pairs; }
+inline bool reads_particle_hole(rotation r) noexcept { return r != rotation::pairs; }
+
+/// Arguments of a vertex.
+struct vertex_place {
+  fermion k, kp;
+  boson q;
+};
+/// Where a rotation reads for (k, k'; q): (k, k + q; k' - k), (k, k'; k + k' + q), (k, q - k'; k' - k) or
+/// (k, k'; q - k - k').
+vertex_place rotated(const qmc::cluster& c, rotation r, fermion k, fermion kp, boson q) noexcept;
+/// The k' for which a rotation of (k, k'; q) reads at the transfer `source`.
+fermion partner(const qmc::cluster& c, rotation r, fermion k, boson q, boson source) noexcept;
+
+inline channel_pair read(const vertex_reader& phi, rotation r, const vertex_place& at) noexcept {
+  return reads_particle_hole(r) ? phi.particle_hole(at.k, at.kp, at.q) : phi.particle_particle(at.k, at.kp, at.q);
+}
+
+/// Gamma of two channels from their two rotations.
+channel_pair combine_particle_hole(double u, const channel_pair& crossed, const channel_pair& pairs) noexcept;
+channel_pair combine_particle_particle(double u, const channel_pair& direct, const channel_pair& exchanged) noexcept;
 
 /// Gamma_d and Gamma_m, or Gamma_s and Gamma_t, at any frequencies.
 channel_pair irreducible_particle_hole(const vertex_reader& phi, fermion k, fermion kp, boson q) noexcept;
@@ -27,5 +56,9 @@ std::complex<double> full_vertex(const vertex_reader& phi, channel c, fermion k,
 /// Shapes: a, b: [rows(m)][rows(m)]. Cost: 4 reads per element in either case.
 void irreducible_slab(const vertex_reader& phi, bool particle_hole, transfer q, matrix_view<std::complex<double>> a,
                       matrix_view<std::complex<double>> b) noexcept;
+
+/// Sets the row and column of the outside to Lambda.
+void set_outside(bool particle_hole, double u, matrix_view<std::complex<double>> a,
+                 matrix_view<std::complex<double>> b) noexcept;
 
 }  // namespace plx::parquet

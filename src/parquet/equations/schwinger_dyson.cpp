@@ -6,20 +6,18 @@ namespace plx::parquet {
 
 using complex = std::complex<double>;
 
-qmc::matsubara_function schwinger_dyson(const vertex_reader& phi) {
+qmc::matsubara_function schwinger_dyson(const vertex_limits& phi, const propagator& g) {
   const auto& grid = phi.grid();
-  const auto& g = phi.green();
   const int n_momenta = grid.n_momenta(), n_frequencies = g.n_frequencies();
   const double factor = 0.5 / (g.model().beta * n_momenta), u_squared = g.model().u * g.model().u;
-  constexpr int far = 1 << 28;  // outside of every slab
   auto sigma = g.second_order();
   for_loop({probe::register_name("parquet/schwinger-dyson"), probe::no_key}, 0, n_momenta * n_frequencies, [&](int i) {
     const int k = i / n_frequencies, n = i % n_frequencies;
     complex sum = 0;
     for (int m = 1 - grid.bosons(); m < grid.bosons(); ++m)
       for (int q = 0; q < n_momenta; ++q) {
-        const auto v = phi.particle_hole({k, n}, {0, far}, {q, m});
-        sum += (v.a + v.b - 2 * u_squared * g.particle_hole(q, m)) * g.green(grid.lattice().momentum_sum(k, q), n + m);
+        sum += (phi({k, n}, {q, m}) - 2 * u_squared * g.particle_hole(q, m)) *
+               g.green(grid.lattice().momentum_sum(k, q), n + m);
       }
     sigma(k, n) -= factor * sum;
   });

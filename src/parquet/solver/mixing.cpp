@@ -37,10 +37,11 @@ std::vector<double> least_residual(const real_matrix& products, int base) {
   return c;
 }
 
-anderson_mixing::anderson_mixing(std::vector<std::size_t> parts, int history, double damping)
+anderson_mixing::anderson_mixing(std::vector<std::size_t> parts, int history, double damping, team members)
     : parts_(std::move(parts)),
       history_(history),
       damping_(damping),
+      team_(std::move(members)),
       x_(history + 1, vector(parts_.back())),
       r_(history + 1, vector(parts_.back())),
       products_(history + 1, history + 1) {
@@ -54,9 +55,11 @@ double anderson_mixing::dot(const vector& a, const vector& b) const {
     for (std::size_t i = parts_[p]; i < parts_[p + 1]; ++i)
       sums[p] += a[i].real() * b[i].real() + a[i].imag() * b[i].imag();
   });
+  const double common = sums.back();
+  sums.pop_back();
   double sum = 0;
-  for (double s : sums) sum += s;
-  return sum;
+  for (double s : team_.gather(std::move(sums))) sum += s;
+  return sum + common;
 }
 
 std::vector<double> anderson_mixing::coefficients() {

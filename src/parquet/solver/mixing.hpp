@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "num/dense/matrix.hpp"
+#include "parquet/distribution/team.hpp"
 
 namespace plx::parquet {
 
@@ -21,8 +22,10 @@ class anderson_mixing {
  public:
   using vector = std::vector<std::complex<double>>;
 
-  /// parts: where each part of the vectors begins, and the end. Requires: damping in (0, 1], history >= 0.
-  anderson_mixing(std::vector<std::size_t> parts, int history, double damping);
+  /// parts: where each part of the vectors begins, and the end. Of several localities each has parts of its own, in the
+  /// order of ranks, and the last part is the same on all. Members of one locality's mixing are then collective calls.
+  /// Requires: damping in (0, 1], history >= 0.
+  anderson_mixing(std::vector<std::size_t> parts, int history, double damping, team members = {});
 
   /// The present input x, and where to store r = g(x) - x before advance().
   vector& input() noexcept { return x_[now_]; }
@@ -46,6 +49,7 @@ class anderson_mixing {
   std::vector<std::size_t> parts_;
   int history_;
   double damping_;
+  team team_;
   std::vector<vector> x_, r_;  // [slot]
   real_matrix products_;       // r_i . r_j
   int now_ = 0, stored_ = 0;   // stored_: pairs before the present one

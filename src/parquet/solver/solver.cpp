@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
@@ -26,13 +27,17 @@ struct slab_report {
 class loop {
  public:
   loop(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid, const solver_settings& settings,
-       solver_observer& observer)
+       solver_observer& observer, const team& members)
       : model_(model),
         grid_(std::move(grid)),
         settings_(settings),
         observer_(observer),
-        mixing_(parts(), settings.history, settings.damping) {
+        team_(members),
+        first_(grid_->first_slab(members.rank(), members.size())),
+        last_(grid_->first_slab(members.rank() + 1, members.size())),
+        mixing_(parts(), settings.history, settings.damping, members) {
     mixing_.input().back() = 1;  // the density
+    if (!members.is_alone()) exchange_.emplace(*grid_, team_, settings.rotation);
   }
 
   result<parquet_solution> run() {
@@ -54,27 +59,46 @@ class loop {
       if (now.residual > 100 * least) mixing_.restart();  // the history misleads
       least = std::min(least, now.residual);
       mixing_.advance();
-      out.stopped = observer_.stop_requested();
+      out.stopped = team_.any(observer_.stop_requested());
       if (out.stopped) break;
     }
     out.sigma = sigma_of(mixing_.input());
     out.green = std::make_shared<const propagator>(model_, out.sigma, density_of(mixing_.input()));
-    out.phi = std::move(mixing_.input());
-    out.phi.resize(grid_->size());
+    finish(out);
     return out;
   }
 
  private:
-  // The mixed vector: the slabs, Sigma, and the density. One part per slab, and one for the rest.
+  // The vertices of a solution: those of the present input.
+  void finish(parquet_solution& out) {
+    out.phi = std::move(mixing_.input());
+    out.phi.resize(own_size());
+    out.first_slab = first_;
+    out.last_slab = last_;
+    for (int s = first_; s < last_; ++s)
+      for (const channel c : all_channels) {
+        const std::size_t rows = grid_->rows(grid_->transfer_of(s).frequency);
+        out.limits.push_back(out.phi[local(grid_->offset(s, c)) + rows * rows - 1]);
+      }
+    out.limits = team_.gather(std::move(out.limits));
+    if (!settings_.gather || team_.is_alone()) return;
+    out.phi = team_.gather(std::move(out.phi));
+    out.first_slab = 0;
+    out.last_slab = grid_->n_slabs();
+  }
+
+  std::size_t local(std::size_t offset) const noexcept { return offset - grid_->slab_offset(first_); }
+  std::size_t own_size() const noexcept { return local(grid_->slab_offset(last_)); }
+  // The mixed vector: the own slabs, Sigma, and the density. One part per slab, and one for the rest.
   std::vector<std::size_t> parts() const {
     std::vector<std::size_t> p;
-    for (int s = 0; s <= grid_->n_slabs(); ++s) p.push_back(grid_->slab_offset(s));
-    p.push_back(grid_->size() + static_cast<std::size_t>(grid_->n_momenta()) * settings_.sigma_frequencies + 1);
+    for (int s = first_; s <= last_; ++s) p.push_back(local(grid_->slab_offset(s)));
+    p.push_back(own_size() + static_cast<std::size_t>(grid_->n_momenta()) * settings_.sigma_frequencies + 1);
     return p;
   }
   qmc::matsubara_function sigma_of(const std::vector<complex>& x) const {
     qmc::matsubara_function sigma(grid_->n_momenta(), settings_.sigma_frequencies);
-    const complex* at = x.data() + grid_->size();
+    const complex* at = x.data() + own_size();
     for (int k = 0; k < sigma.n_momenta(); ++k)
       for (int n = 0; n < sigma.n_frequencies(); ++n) sigma(k, n) = *at++;
     return sigma;
@@ -86,28 +110,24 @@ class loop {
     const auto& x = mixing_.input();
     auto& r = mixing_.residual();
     const propagator g(model_, sigma_of(x), density_of(x));
-    const vertex_reader phi(*grid_, g, x.data());
-    std::vector<slab_report> reports(grid_->n_slabs());
-    for_loop({probe::register_name("parquet/transfer"), probe::no_key}, 0, grid_->n_slabs(),
-             [&](int s) { reports[s] = update(phi, s, r.data()); });
-    const auto sigma = schwinger_dyson(vertex_reader(*grid_, g, r.data()));
+    const vertex_reader phi(*grid_, g, x.data(), first_);
     iteration_report now;
     now.density = g.density();
-    for (int s = 0; s < grid_->n_slabs(); ++s) {
-      now.asymmetry = std::max(now.asymmetry, reports[s].asymmetry / model_.u);
-      for (std::size_t c = 0; c < all_channels.size() && grid_->transfer_of(s).frequency == 0; ++c)
-        now.eigenvalues[c].push_back(reports[s].eigenvalues[c]);  // the slabs at w = 0 are the first ones
-    }
-    for_loop({probe::register_name("parquet/residual"), probe::no_key}, 0, grid_->n_slabs(), [&](int s) {
-      for (std::size_t i = grid_->slab_offset(s); i < grid_->slab_offset(s + 1); ++i) {
+    if (exchange_) now.rotation = exchange_->rotate(phi);
+    std::vector<slab_report> reports(last_ - first_);
+    for_loop({probe::register_name("parquet/transfer"), probe::no_key}, first_, last_,
+             [&](int s) { reports[s - first_] = update(phi, s, r.data()); });
+    const vertex_limits limits(*grid_, team_.gather(vertex_limits::of_slabs(*grid_, r.data(), first_, last_)));
+    const auto sigma = schwinger_dyson(limits, g);
+    for_loop({probe::register_name("parquet/residual"), probe::no_key}, first_, last_, [&](int s) {
+      double& largest = reports[s - first_].change;
+      for (std::size_t i = local(grid_->slab_offset(s)); i < local(grid_->slab_offset(s + 1)); ++i) {
         r[i] -= x[i];
         const double change = std::abs(r[i]);
-        if (!(change <= reports[s].change)) reports[s].change = change;  // keeps NaN
+        if (!(change <= largest)) largest = change;  // keeps NaN
       }
     });
-    for (const auto& report : reports)
-      if (!(report.change / model_.u <= now.residual)) now.residual = report.change / model_.u;
-    std::size_t at = grid_->size();
+    std::size_t at = own_size();
     for (int k = 0; k < sigma.n_momenta(); ++k)
       for (int n = 0; n < sigma.n_frequencies(); ++n, ++at) {
         r[at] = sigma(k, n) - x[at];
@@ -115,7 +135,27 @@ class loop {
       }
     r[at] = g.density() - x[at];
     now.residual = std::max(now.residual, std::abs(r[at]));
+    combine(reports, now);
     return now;
+  }
+
+  // The reports of all slabs, of all localities.
+  void combine(const std::vector<slab_report>& own, iteration_report& now) const {
+    std::vector<double> numbers;
+    for (const auto& report : own) {
+      numbers.insert(numbers.end(), {report.change, report.asymmetry});
+      numbers.insert(numbers.end(), report.eigenvalues.begin(), report.eigenvalues.end());
+    }
+    numbers = team_.gather(std::move(numbers));
+    constexpr std::size_t n = 2 + all_channels.size();
+    PLX_ASSERT_EQ(numbers.size(), n * grid_->n_slabs());
+    for (int s = 0; s < grid_->n_slabs(); ++s) {
+      const double* report = numbers.data() + n * s;
+      if (!(report[0] / model_.u <= now.residual)) now.residual = report[0] / model_.u;
+      now.asymmetry = std::max(now.asymmetry, report[1] / model_.u);
+      for (std::size_t c = 0; c < all_channels.size() && grid_->transfer_of(s).frequency == 0; ++c)
+        now.eigenvalues[c].push_back(report[2 + c]);  // the slabs at w = 0 are the first ones
+    }
   }
 
   // The new reducible vertices of a slab, all channels, into out.
@@ -125,10 +165,13 @@ class loop {
     complex_matrix gamma[2] = {complex_matrix(n, n), complex_matrix(n, n)}, f(n, n);
     slab_report report;
     for (const bool ph : {true, false}) {
-      irreducible_slab(phi, ph, q, gamma[0], gamma[1]);
+      if (exchange_)
+        exchange_->irreducible(phi, ph, q, gamma[0], gamma[1]);
+      else
+        irreducible_slab(phi, ph, q, gamma[0], gamma[1]);
       for (int i = 0; i < 2; ++i) {
         const channel c = all_channels[(ph ? 0 : 2) + i];
-        const std::size_t offset = grid_->offset(s, c);
+        const std::size_t offset = local(grid_->offset(s, c));
         const complex* old = mixing_.input().data() + offset;
         for (int b = 0; b < n; ++b)
           for (int a = 0; a < n; ++a) f(a, b) = gamma[i](a, b) + old[a + static_cast<std::size_t>(b) * n];
@@ -168,7 +211,10 @@ class loop {
   std::shared_ptr<const vertex_grid> grid_;
   solver_settings settings_;
   solver_observer& observer_;
+  team team_;
+  int first_, last_;  // own slabs
   anderson_mixing mixing_;
+  std::optional<rotation_exchange> exchange_;
   std::vector<double> residuals_;
   double seconds_ = 0;
 };
@@ -189,21 +235,32 @@ leading leading_of(const iteration_report& r) noexcept {
 complex parquet_solution::susceptibility(channel c, transfer q) const {
   PLX_ASSERT(c != channel::triplet);
   const double u = green->model().u;
-  const int rows = grid->rows(q.frequency);
-  const complex k1 = phi[grid->offset(grid->slab(q), c) + static_cast<std::size_t>(rows) * rows - 1];
+  const complex k1 = limits[static_cast<std::size_t>(grid->slab(q)) * all_channels.size() + static_cast<int>(c)];
   return -k1 / (c == channel::singlet ? 2 * u * u : u * u);
 }
 
-double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers) {
+vertex_reader parquet_solution::reader() const {
+  PLX_ASSERT(first_slab == 0 && last_slab == grid->n_slabs() && "the vertices of other localities are missing");
+  return {*grid, *green, phi.data()};
+}
+
+double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities) {
   const double n = grid.rows(0), per_worker = 3 * n * n * sizeof(complex);
-  return anderson_mixing::memory_bytes(grid.size(), s.history) + workers * per_worker;
+  std::size_t most = 0;
+  for (unsigned rank = 0; rank < localities; ++rank)
+    most = std::max(most, grid.slab_offset(grid.first_slab(rank + 1, localities)) -
+                              grid.slab_offset(grid.first_slab(rank, localities)));
+  // Rotated: two channels of four rotations; packed messages of one rotation, sent and received.
+  const double vectors = localities == 1 ? 0 : s.rotation == rotation_form::packed ? 3 : 2;
+  return anderson_mixing::memory_bytes(most, s.history) + vectors * static_cast<double>(most * sizeof(complex)) +
+         workers * per_worker;
 }
 
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
-                               const solver_settings& settings, solver_observer& observer) {
+                               const solver_settings& settings, solver_observer& observer, const team& members) {
   PLX_ASSERT(model.u > 0 && settings.iterations > 0 && settings.tolerance > 0, model.u, settings.iterations);
   PLX_ASSERT(settings.sigma_frequencies >= 2 * grid->frequencies() + grid->bosons(), settings.sigma_frequencies);
-  return loop(model, std::move(grid), settings, observer).run();
+  return loop(model, std::move(grid), settings, observer, members).run();
 }
 
 }  // namespace plx::parquet

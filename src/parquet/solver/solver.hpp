@@ -4,7 +4,7 @@
 //   transfer; Sigma by the Schwinger-Dyson equation; then all of them are mixed with earlier iterations.
 //
 // Thread safety: solve() is called by a task; observers are called by it. Results are the same bits for any number of
-// workers, on processors with the same instruction set. Cost per iteration: 4 products of 8 rows^3 flops, and 8 reads
+// workers and localities, on processors with the same instruction set. Cost per iteration: 4 products of 8 rows^3 flops, and 8 reads
 // per element, for each of the N * bosons transfers. Example: parquet/solver/test/solver_test.cpp
 #pragma once
 
@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "parquet/distribution/rotation_exchange.hpp"
+#include "parquet/distribution/team.hpp"
 #include "parquet/equations/propagator.hpp"
 #include "parquet/vertex/vertex_grid.hpp"
 #include "parquet/vertex/vertex_reader.hpp"
@@ -27,6 +29,8 @@ struct solver_settings {
   int history = 8;          // earlier iterations in Anderson's mixing; 0: damping alone
   bool symmetrize = true;
   int sigma_frequencies = 128;
+  rotation_form rotation = rotation_form::packed;  // between localities
+  bool gather = false;                             // the vertices of all localities on each at the end
 };
 
 /// One iteration, as reported to observers.
@@ -39,6 +43,7 @@ struct iteration_report {
   /// Shape: [channel][momentum].
   std::array<std::vector<double>, 4> eigenvalues;
   double seconds = 0;       // of this iteration
+  rotation_work rotation;   // zero without other localities
   double seconds_left = 0;  // an estimate from the decay of the residual; negative: none
 };
 
@@ -63,24 +68,29 @@ struct parquet_solution {
   std::shared_ptr<const vertex_grid> grid;
   qmc::matsubara_function sigma;  // without the Hartree term U (n - 1) / 2
   std::shared_ptr<const propagator> green;
-  std::vector<std::complex<double>> phi;  // of all slabs
+  std::vector<std::complex<double>> phi;     // of the slabs [first_slab, last_slab)
+  int first_slab = 0, last_slab = 0;
+  std::vector<std::complex<double>> limits;  // of each slab and channel at large nu and nu': K1; all slabs
   iteration_report last;
   bool converged = false, stopped = false;
 
   double hartree() const noexcept { return green->model().u * (green->density() - 1) / 2; }
-  vertex_reader reader() const noexcept { return {*grid, *green, phi.data()}; }
+  /// Requires: all slabs are here: one locality, or settings.gather.
+  vertex_reader reader() const;
   /// Susceptibility of the charge (density) or of the spin (magnetic) at Q and w = 2 m pi T >= 0:
   /// int dtau exp(i w tau) <A(tau) A+(0)> / 2 with A = n_u +- n_d; singlet: of pairs, <D(tau) D+(0)> with D = c_u c_d
   /// on one site. Requires: U > 0, m < bosons, not triplet.
   std::complex<double> susceptibility(channel c, transfer q) const;
 };
 
-/// Bytes that solve() allocates for vertices, history and the workspace of that many workers.
-double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers);
+/// Bytes that solve() allocates on the locality with most slabs, of that many: vertices, history, rotations, and the
+/// workspace of the workers. Gathered vertices are not included.
+double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities = 1);
 
 /// Requires: U > 0; settings in their ranges; sigma_frequencies at least 2 * frequencies + bosons.
-/// Error: one line: the iteration diverges. Ends without convergence after settings.iterations.
+/// Error: one line: the iteration diverges. Ends without convergence after settings.iterations. Collective: all members
+/// call it with the same arguments, and get the same result but for their slabs.
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
-                               const solver_settings& settings, solver_observer& observer);
+                               const solver_settings& settings, solver_observer& observer, const team& members = {});
 
 }  // namespace plx::parquet

@@ -66,11 +66,15 @@ class vertex_grid {
   /// Where the four matrices of a slab begin; of n_slabs(), the end.
   std::size_t slab_offset(int slab) const noexcept { return offsets_[slab]; }
   std::size_t size() const noexcept { return offsets_.back(); }
+  /// Where the rows of a slab begin, if those of all slabs follow each other; of n_slabs(), the end.
+  std::size_t row_offset(int slab) const noexcept { return row_offsets_[slab]; }
+  /// Slabs are divided in contiguous ranges of about equal size: the first one of a rank; of `ranks`, the end.
+  int first_slab(unsigned rank, unsigned ranks) const noexcept;
 
  private:
   std::shared_ptr<const qmc::cluster> lattice_;
   int n_momenta_, frequencies_, bosons_;
-  std::vector<std::size_t> offsets_;
+  std::vector<std::size_t> offsets_, row_offsets_;
 };
 
 }  // namespace plx::parquet
