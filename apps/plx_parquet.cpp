@@ -1,4 +1,5 @@
-// plx-parquet: the Hubbard model on small clusters in the parquet approximation, for several numbers of frequencies.
+// plx-parquet: the Hubbard model on small clusters in the parquet approximation, for several numbers of frequencies, on
+// one process or, under mpirun or srun, on several.
 //
 // Exit codes: 0 finished; 1 the run failed, diverged or did not converge; 2 invalid input, too little memory, or output
 // that cannot be written; 130 stopped by a signal, after an iteration.
@@ -12,16 +13,16 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/build_info.hpp"
 #include "console.hpp"
+#include "net/collectives.hpp"
+#include "net/job.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/run/output.hpp"
 #include "parquet/solver/solver.hpp"
 #include "probe/settings.hpp"
-#include "rt/runtime.hpp"
 
 namespace {
 
@@ -65,13 +66,14 @@ void declare(CLI::App& app, command_line& c) {
   app.add_flag("--quiet", c.quiet, "no progress");
 }
 
-// Prints a line per iteration, and writes the table of iterations.
+// Prints a line per iteration, and writes the table of iterations; only on the root.
 class observer final : public parquet::solver_observer {
  public:
-  observer(parquet::parquet_output& out, const parquet::hubbard_model& model, int frequencies, bool quiet)
+  observer(parquet::parquet_output* out, const parquet::hubbard_model& model, int frequencies, bool quiet)
       : out_(out), model_(model), frequencies_(frequencies), quiet_(quiet) {}
   void iterated(const parquet::iteration_report& r) override {
-    if (auto w = out_.add(frequencies_, r); !w && !failure_) failure_ = w.error();
+    if (out_ == nullptr) return;
+    if (auto w = out_->add(frequencies_, r); !w && !failure_) failure_ = w.error();
     if (quiet_) return;
     const auto most = leading_of(r);
     const auto q = model_.lattice->momentum(most.momentum);
@@ -84,7 +86,7 @@ class observer final : public parquet::solver_observer {
   const std::optional<error>& failure() const { return failure_; }
 
  private:
-  parquet::parquet_output& out_;
+  parquet::parquet_output* out_;  // null on other localities
   const parquet::hubbard_model& model_;
   int frequencies_;
   bool quiet_;
@@ -99,64 +101,110 @@ void print_solution(const parquet::parquet_solution& s) {
               s.last.iteration + 1);
 }
 
-unsigned workers_of(const runtime_options& options) {
-  return options.workers != 0 ? options.workers : std::max(1u, std::thread::hardware_concurrency());
-}
+// The end of a run, the same on all localities but for errors of the root's output.
+struct run_end {
+  int code = finished;
+  std::string message;  // empty: none
+};
 
-int run(const command_line& c, runtime_options options, const parquet::parquet_options& o, const std::string& config) {
-  const std::string folder = c.out.empty() ? "run-parquet" : c.out;
-  auto out = parquet::parquet_output::create(folder, config, o);
-  if (!out) return complain(out.error().message);
-  if (!c.quiet) std::fprintf(stderr, "the run needs %.3g GB of memory\n", 1e-9 * o.memory_bytes(workers_of(options)));
-  auto measure = std::make_shared<probe::settings>(*options.measure);
-  if (measure->output == probe::settings().output) measure->output = folder;
-  options.measure = std::move(measure);
-  app::handle_stop_signals("\nstopping after this iteration (signal again to stop immediately)\n");
+// The runs of all numbers of frequencies. Collective.
+run_end solve_all(const command_line& c, const parquet::parquet_options& o, parquet::parquet_output* out,
+                  const std::string& folder, const parquet::team& members) {
   const auto model = o.make_model().value();
   std::string unconverged;
-  runtime rt(options);
   for (const int n : o.frequencies) {
-    observer watch(*out, model, n, c.quiet);
+    observer watch(out, model, n, c.quiet);
     const auto grid = std::make_shared<const parquet::vertex_grid>(model.lattice, n, o.bosons_of(n));
-    const auto done = rt.run([&] { return parquet::solve(model, grid, o.settings(), watch); });
-    if (watch.failure()) return complain(watch.failure()->message);
-    if (!done) {
-      if (auto r = out->finish(); !r) return complain(r.error().message);
-      return complain(fmt::format("grid.frequencies {}: {}", n, done.error().message), failed);
-    }
-    if (auto r = out->add(*done); !r) return complain(r.error().message);
-    if (auto r = out->finish(); !r) return complain(r.error().message);
+    const auto done = parquet::solve(model, grid, o.settings(), watch, members);
+    result<void> written;
+    if (watch.failure()) written = *watch.failure();
+    if (out != nullptr && written && done) written = out->add(*done);
+    if (out != nullptr && written) written = out->finish();
+    if (members.any(!written)) return {wrong_input, written ? std::string() : written.error().message};
+    if (!done) return {failed, fmt::format("grid.frequencies {}: {}", n, done.error().message)};
     if (done->stopped) {
-      std::printf("stopped: %s/ has what was finished\n", folder.c_str());
-      return interrupted;
+      if (out != nullptr) std::printf("stopped: %s/ has what was finished\n", folder.c_str());
+      return {interrupted, {}};
     }
-    print_solution(*done);
+    if (out != nullptr) print_solution(*done);
     if (!done->converged)
       unconverged += fmt::format("{}{} (residual {:.2g})", unconverged.empty() ? "" : ", ", n, done->last.residual);
   }
-  if (unconverged.empty()) return finished;
-  return complain(
-      fmt::format("not converged after {} iterations with grid.frequencies {}; expected residuals below {:.2g}: "
-                  "raise loop.iterations, or lower loop.damping",
-                  o.iterations, unconverged, o.tolerance),
-      failed);
+  if (unconverged.empty()) return {};
+  return {failed,
+          fmt::format("not converged after {} iterations with grid.frequencies {}; expected residuals below {:.2g}: "
+                      "raise loop.iterations, or lower loop.damping",
+                      o.iterations, unconverged, o.tolerance)};
 }
 
-int start(const command_line& c, runtime_options options, parquet::parquet_options& o, config_table& table) {
+// Checks the memory, creates the folder, and solves. Collective.
+run_end run_on(plx::job& job, const command_line& c, const parquet::parquet_options& o, const std::string& folder,
+               const std::string& config) {
+  const parquet::team members = job.size() == 1 ? parquet::team() : parquet::team(communicator("plx-parquet"));
+  const bool root = members.rank() == 0;
+  const parquet::memory_share share{job.home().worker_count(), members.size(), parquet::processes_of_host(members)};
+  std::optional<parquet::parquet_output> out;
+  auto ready = o.check_memory(share);
+  if (root && ready) {
+    if (auto created = parquet::parquet_output::create(folder, config, o))
+      out.emplace(*std::move(created));
+    else
+      ready = created.error();
+  }
+  if (const unsigned speaker = members.first_with(!ready); speaker < members.size()) {
+    job.leave_out_summary();
+    return {wrong_input, speaker == members.rank() ? ready.error().message : std::string()};
+  }
+  if (root && !c.quiet)
+    std::fprintf(stderr, "the run needs %.3g GB of memory%s\n", 1e-9 * o.memory_bytes(share),
+                 members.is_alone() ? "" : " per process");
+  return solve_all(c, o, out ? &*out : nullptr, folder, members);
+}
+
+// An input that was read and checked.
+struct run_plan {
+  std::string folder, config;
+};
+
+result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, config_table& table) {
   if (c.input.empty())
-    return complain("expected an input file, e.g. inputs/parquet/2x2.toml; plx-parquet --help lists the options");
-  if (auto r = table.load_file(c.input); !r) return complain(r.error().message);
+    return error{"expected an input file, e.g. inputs/parquet/2x2.toml; plx-parquet --help lists the options"};
+  if (auto r = table.load_file(c.input); !r) return r.error();
   for (const auto& s : c.sets)
-    if (auto r = table.set(s); !r) return complain(r.error().message);
-  if (c.print_config) return answer(table.text_effective());
-  if (auto r = o.check(); !r) return complain(r.error().message);
-  if (c.threads != 0) options.workers = c.threads;
-  const unsigned workers = workers_of(options);
-  if (auto r = o.check_memory(workers); !r) return complain(r.error().message);
-  if (c.validate)
-    return answer(
-        fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * o.memory_bytes(workers)));
-  return run(c, options, o, table.toml());
+    if (auto r = table.set(s); !r) return r.error();
+  if (c.print_config) return run_plan();
+  if (auto r = o.check(); !r) return r.error();
+  return run_plan{c.out.empty() ? "run-parquet" : c.out, table.toml()};
+}
+
+int answer_validate(const command_line& c, const parquet::parquet_options& o) {
+  const parquet::memory_share share{c.threads != 0 ? c.threads : 1, 1, 1};
+  if (auto r = o.check_memory(share); !r) return complain(r.error().message);
+  return answer(fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * o.memory_bytes(share)));
+}
+
+// Run by all processes, including those whose preparation failed: the root reports the error.
+int run(const command_line& c, runtime_options options, const parquet::parquet_options& o,
+        const result<run_plan>& plan) {
+  job_options settings;
+  settings.runtime.workers = 1;
+  if (plan) {
+    if (c.threads != 0) options.workers = c.threads;
+    auto measure = std::make_shared<probe::settings>(*options.measure);
+    if (measure->output == probe::settings().output) measure->output = plan->folder;
+    options.measure = std::move(measure);
+    settings.runtime = std::move(options);
+  }
+  plx::job job(settings);
+  if (!plan) {
+    job.leave_out_summary();
+    return job.here() == 0 ? complain(plan.error().message) : wrong_input;
+  }
+  app::handle_stop_signals(job.size() == 1 ? "\nstopping after this iteration (signal again to stop immediately)\n"
+                                           : nullptr);
+  const run_end end = job.run([&] { return run_on(job, c, o, plan->folder, plan->config); });
+  const bool speaks = !end.message.empty() && (job.here() == 0 || end.code == wrong_input);
+  return speaks ? complain(end.message, end.code) : end.code;
 }
 
 }  // namespace
@@ -176,9 +224,14 @@ int main(int argc, char** argv) {
     program.parse(argc, argv);
     if (program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
-    return start(c, *options, o, table);
+    const auto plan = prepare(c, o, table);
+    if (plan && c.print_config) return answer(table.text_effective());
+    if (plan && c.validate) return answer_validate(c, o);
+    return run(c, *options, o, plan);
   } catch (const CLI::Success& s) {
     return program.exit(s);
+  } catch (const job_error& e) {
+    return e.report("plx-parquet");
   } catch (const CLI::ParseError& e) {
     return complain(std::string(e.what()) + "; plx-parquet --help lists the options");
   } catch (const std::invalid_argument& e) {

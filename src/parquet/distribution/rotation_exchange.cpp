@@ -42,7 +42,6 @@ rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& member
     const std::size_t outside = grid.rows(grid.transfer_of(s).frequency) - 1;
     for (const rotation r : all_rotations) rotated_[index(r, s)].resize(outside * outside);
   }
-  if (team_.is_alone()) return;
   for (int s = 0; s < grid.n_slabs(); ++s)
     for (const rotation r : all_rotations)
       if (s < begin || s >= end) each_row(s, r, team_.rank(), [&](const row&, int) { ++expected_rows_; });
@@ -53,9 +52,7 @@ rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& member
   team_.members().barrier().get();
 }
 
-rotation_exchange::~rotation_exchange() {
-  if (!team_.is_alone()) place().store(nullptr, std::memory_order_release);
-}
+rotation_exchange::~rotation_exchange() { place().store(nullptr, std::memory_order_release); }
 
 // f(row, size) for the rows of a source slab that a rotation of the slabs of a rank reads.
 template <class F>
@@ -115,7 +112,8 @@ auto rotation_exchange::row_of(std::uint64_t number) const -> row {
   if (number >= all_rotations.size() * n_slabs * n_m * n_momenta)
     throw std::runtime_error("a row of a vertex with an impossible number");
   const std::uint64_t slab = number / n_momenta / n_m;
-  return {static_cast<rotation>(slab / n_slabs), static_cast<int>(slab % n_slabs),
+  return {static_cast<rotation>(slab / n_slabs),
+          static_cast<int>(slab % n_slabs),
           {static_cast<int>(number % n_momenta), static_cast<int>(number / n_momenta % n_m) - grid_.bosons() + 1}};
 }
 
@@ -149,9 +147,7 @@ void rotation_exchange::receive(std::uint64_t number, const std::vector<complex>
 rotation_work rotation_exchange::rotate(const vertex_reader& local) {
   rotation_work work;
   const double begin = monotonic_seconds();
-  if (team_.is_alone()) {
-    rotate_local(local);
-  } else if (form_ == rotation_form::packed) {
+  if (form_ == rotation_form::packed) {
     send_packed(local, work);
   } else {
     send_rows(local, work);
@@ -267,7 +263,8 @@ void rotation_exchange::irreducible(const vertex_reader& local, bool particle_ho
         v[x] = std::abs(at.q.m) < grid_.bosons() ? (*kept[x])[i + static_cast<std::size_t>(j) * outside]
                                                  : read(local, rs[x], at);
       }
-      const auto gamma = particle_hole ? combine_particle_hole(u, v[0], v[1]) : combine_particle_particle(u, v[0], v[1]);
+      const auto gamma =
+          particle_hole ? combine_particle_hole(u, v[0], v[1]) : combine_particle_particle(u, v[0], v[1]);
       a(i, j) = gamma.a;
       b(i, j) = gamma.b;
     }

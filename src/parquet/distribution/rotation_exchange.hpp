@@ -6,9 +6,9 @@
 //   coalesced  each row is a parcel; parcels share messages (128, 1000 us; PLX_COALESCE and coalesce() change it)
 //   rows       each row is a message
 //
-// Thread safety: rotate() by one task, irreducible() by any. Cost: 8 numbers per element of the local slabs of one channel are
-// kept; packed needs twice a quarter of them for messages. Errors: locality_lost; std::runtime_error for a malformed
-// row. Example: parquet/distribution/test/distributed_test.cpp
+// Thread safety: rotate() by one task, irreducible() by any. Cost: 8 numbers per element of the local slabs of one
+// channel are kept; packed needs twice a quarter of them for messages. Errors: locality_lost; std::runtime_error for a
+// malformed row. Example: parquet/distribution/test/distributed_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -29,13 +29,13 @@ enum class rotation_form { packed, coalesced, rows };
 /// Work of the rotations of one iteration on this locality.
 struct rotation_work {
   double seconds = 0;
-  double sent_bytes = 0;  // to other localities, without headers
+  double sent_bytes = 0;      // to other localities, without headers
   std::int64_t messages = 0;  // packed: messages; otherwise parcels
 };
 
 class rotation_exchange {
  public:
-  /// Collective. Requires: no other one on this locality; members outlive this object.
+  /// Collective. Requires: not alone; no other one on this locality; members outlive this object.
   rotation_exchange(const vertex_grid& grid, const team& members, rotation_form form);
   ~rotation_exchange();
   rotation_exchange(const rotation_exchange&) = delete;

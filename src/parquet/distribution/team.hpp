@@ -33,12 +33,15 @@ class team {
     for (auto& part : all_->all_gather(std::move(own)).get()) all.insert(all.end(), part.begin(), part.end());
     return all;
   }
-  /// Whether it is true on any rank. Collective.
-  bool any(bool own) const {
-    for (const double v : gather(std::vector<double>{own ? 1.0 : 0.0}))
-      if (v != 0) return true;
-    return false;
+  /// The first rank on which it is true; size() if there is none. Collective.
+  unsigned first_with(bool own) const {
+    const auto all = gather(std::vector<double>{own ? 1.0 : 0.0});
+    unsigned rank = 0;
+    while (rank < all.size() && all[rank] == 0) ++rank;
+    return rank;
   }
+  /// Whether it is true on any rank. Collective.
+  bool any(bool own) const { return first_with(own) < size(); }
 
  private:
   std::optional<communicator> all_;

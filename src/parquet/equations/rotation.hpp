@@ -18,8 +18,8 @@
 
 namespace plx::parquet {
 
-/// The eight rotated vertices are two channels each of four rotations. The first two enter Gamma_d and Gamma_m, the others
-/// Gamma_s and Gamma_t.
+/// The eight rotated vertices are two channels each of four rotations. The first two enter Gamma_d and Gamma_m, the
+/// others Gamma_s and Gamma_t.
 enum class rotation { crossed, pairs, direct, exchanged };
 inline constexpr std::array all_rotations = {rotation::crossed, rotation::pairs, rotation::direct, rotation::exchanged};
 /// Whether a rotation enters the particle-hole channels, and whether it reads them.

@@ -52,8 +52,9 @@ result<void> parquet_output::add(int frequencies, const iteration_report& r) {
   }
   return append_file(file("iterations.csv"),
                      "frequencies,iteration,residual,asymmetry,density,eigenvalue_density,eigenvalue_magnetic,"
-                     "eigenvalue_singlet,eigenvalue_triplet,seconds\n",
-                     row + fmt::format(",{:.4f}\n", r.seconds));
+                     "eigenvalue_singlet,eigenvalue_triplet,seconds,rotation_seconds,sent_mb,messages\n",
+                     row + fmt::format(",{:.4f},{:.4f},{:.4f},{}\n", r.seconds, r.rotation.seconds,
+                                       1e-6 * r.rotation.sent_bytes, r.rotation.messages));
 }
 
 result<void> parquet_output::add(const parquet_solution& s) {

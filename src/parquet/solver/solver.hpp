@@ -4,8 +4,8 @@
 //   transfer; Sigma by the Schwinger-Dyson equation; then all of them are mixed with earlier iterations.
 //
 // Thread safety: solve() is called by a task; observers are called by it. Results are the same bits for any number of
-// workers and localities, on processors with the same instruction set. Cost per iteration: 4 products of 8 rows^3 flops, and 8 reads
-// per element, for each of the N * bosons transfers. Example: parquet/solver/test/solver_test.cpp
+// workers and localities, on processors with the same instruction set. Cost per iteration: 4 products of 8 rows^3
+// flops, and 8 reads per element, for each of the N * bosons transfers. Example: parquet/solver/test/solver_test.cpp
 #pragma once
 
 #include <array>
@@ -68,7 +68,7 @@ struct parquet_solution {
   std::shared_ptr<const vertex_grid> grid;
   qmc::matsubara_function sigma;  // without the Hartree term U (n - 1) / 2
   std::shared_ptr<const propagator> green;
-  std::vector<std::complex<double>> phi;     // of the slabs [first_slab, last_slab)
+  std::vector<std::complex<double>> phi;  // of the slabs [first_slab, last_slab)
   int first_slab = 0, last_slab = 0;
   std::vector<std::complex<double>> limits;  // of each slab and channel at large nu and nu': K1; all slabs
   iteration_report last;

@@ -35,11 +35,7 @@ class vertex_reader {
   /// phi: the reducible vertices of the slabs from first_slab on, as vertex_grid lays them out; others may not be read.
   /// All arguments must outlive this object.
   vertex_reader(const vertex_grid& grid, const propagator& g, const std::complex<double>* phi, int first_slab = 0)
-      : grid_(grid),
-        g_(g),
-        phi_(phi),
-        skipped_(grid.slab_offset(first_slab)),
-        u_squared_(g.model().u * g.model().u) {
+      : grid_(grid), g_(g), phi_(phi), skipped_(grid.slab_offset(first_slab)), u_squared_(g.model().u * g.model().u) {
     for (int m = 0; m < grid.bosons(); ++m)
       boxes_.push_back({grid.first(true, m), grid.first(false, m), grid.columns(m), grid.rows(m)});
   }
@@ -73,7 +69,8 @@ class vertex_reader {
       const std::size_t row = row_of(b, PH ? b.first_ph : b.first_pp, k),
                         column = row_of(b, PH ? b.first_ph : b.first_pp, kp);
       const std::size_t size = static_cast<std::size_t>(b.rows) * b.rows;
-      const auto* at = phi_ + (grid_.slab_offset(grid_.slab({q.k, q.m})) - skipped_) + (PH ? 0 : 2 * size) + row + column * b.rows;
+      const auto* at =
+          phi_ + (grid_.slab_offset(grid_.slab({q.k, q.m})) - skipped_) + (PH ? 0 : 2 * size) + row + column * b.rows;
       v = {at[0], at[size]};
     }
     return negative ? channel_pair{std::conj(v.a), std::conj(v.b)} : v;

@@ -18,7 +18,6 @@ struct silent : solver_observer {
   void iterated(const iteration_report&) override {}
 };
 
-
 parquet_solution solve_here(const hubbard_model& model, rotation_form form, const team& members) {
   solver_settings s;
   s.iterations = 4;
@@ -52,7 +51,8 @@ TEST(Distributed, SlabsAreDividedEvenly) {
     EXPECT_EQ(grid.first_slab(0, ranks), 0);
     EXPECT_EQ(grid.first_slab(ranks, ranks), grid.n_slabs());
     for (unsigned r = 0; r < ranks; ++r) {
-      const auto begin = grid.slab_offset(grid.first_slab(r, ranks)), end = grid.slab_offset(grid.first_slab(r + 1, ranks));
+      const auto begin = grid.slab_offset(grid.first_slab(r, ranks)),
+                 end = grid.slab_offset(grid.first_slab(r + 1, ranks));
       EXPECT_LE(begin, end);
       EXPECT_LE(end - begin, grid.size() / ranks + grid.slab_offset(1)) << r << ranks;
     }

@@ -1,0 +1,71 @@
+"""plx-parquet on several processes: bitwise identical results, and one line for wrong input.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-parquet"
+pytestmark = [
+    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
+    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
+]
+
+INPUT = """
+[model]
+u = 2
+mu = 0.1
+temperature = 1
+[grid]
+frequencies = [2]
+sigma_frequencies = 32
+[output]
+vertex = true
+"""
+TABLES = ("self_energy.csv", "susceptibility.csv", "eigenvalues.csv", "vertex.csv", "extrapolated.csv")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in.toml").write_text(INPUT)
+    return tmp_path
+
+
+def run(n, *arguments):
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
+    env = kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    launcher = ["mpirun", "--oversubscribe", "-n", str(n)] if n > 0 else []
+    words = [*launcher, PROGRAM, *arguments, "--quiet", "--threads", "1"]
+    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=env)
+
+
+def test_any_number_of_processes_gives_the_same_bits(folder):
+    assert run(0, "in.toml", "--out", "alone").returncode == 0
+    for n, form in ((2, "rows"), (3, "packed"), (4, "coalesced")):
+        done = run(n, "in.toml", "--out", f"on{n}", "--set", f"network.rotation={form}")
+        assert done.returncode == 0, done.stderr
+        for name in TABLES:
+            assert Path(f"on{n}", name).read_text() == Path("alone", name).read_text(), (n, name)
+        with Path(f"on{n}/iterations.csv").open() as file:
+            assert all(float(row["sent_mb"]) > 0 for row in csv.DictReader(file))
+
+
+def test_wrong_input_gets_one_line(folder):
+    for arguments, words in (
+        (["in.toml", "--set", "grid.bosons=7"], "at most 4"),
+        (["in.toml", "--set", "memory.limit_gb=1e-3"], "processes with that memory each"),
+    ):
+        done = run(2, *arguments)
+        ours = [line for line in done.stderr.splitlines() if line.startswith("plx-parquet: ")]
+        assert done.returncode == 2 and words in ours[0] and not Path("run-parquet").exists()
+        assert len(ours) == 1
