@@ -24,6 +24,7 @@
 #include "probe/record/names.hpp"
 #include "probe/settings.hpp"
 #include "qmc/dca/dca.hpp"
+#include "qmc/dca/dca_json.hpp"
 #include "qmc/dca/output.hpp"
 #include "rt/async.hpp"
 #include "rt/runtime.hpp"
@@ -53,7 +54,7 @@ int answer(const std::string& text) {
 
 void declare(CLI::App& app, command_line& c) {
   app.set_version_flag("--version", fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
-  app.add_option("input", c.input, "TOML file that describes the run (inputs/dca/*.toml)");
+  app.add_option("input", c.input, "TOML file that describes the run (inputs/dca/*.toml), or a JSON input of DCA++");
   app.add_option("--set", c.sets, "set an option after reading the input, e.g. --set model.u=4; any number")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
@@ -195,11 +196,24 @@ result<run_plan> plan_of_resumed(const command_line& c) {
   return plan;
 }
 
+// A TOML file, or an input of DCA++.
+result<void> load_input(const std::string& path, config_table& table) {
+  if (!path.ends_with(".json")) return table.load_file(path);
+  const auto text = read_file(path);
+  if (!text) return text.error();
+  const auto input = qmc::read_dca_json(*text, path);
+  if (!input) return input.error();
+  for (const auto& assignment : input->assignments)
+    if (auto r = table.set(assignment, path); !r) return r;
+  for (const auto& note : input->notes) std::fprintf(stderr, "plx-dca: note: %s: %s\n", path.c_str(), note.c_str());
+  return {};
+}
+
 result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::dca_options& o) {
   if (!c.resume.empty()) return plan_of_resumed(c);
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/dca/tc.toml; plx-dca --help lists the options"};
-  if (auto r = table.load_file(c.input); !r) return r.error();
+  if (auto r = load_input(c.input, table); !r) return r.error();
   for (const auto& s : c.sets)
     if (auto r = table.set(s); !r) return r.error();
   run_plan plan;

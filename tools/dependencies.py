@@ -73,6 +73,10 @@ TABLE = (
         minimum="2", cmake="CLI11",
     ),
     Dependency(
+        "nlohmann-json", "inputs of DCA++ (plx-dca)", ("build", "lint"), ("nlohmann-json3-dev",),
+        pkg_config="nlohmann_json", header="nlohmann/json.hpp", minimum="3.9", cmake="nlohmann_json",
+    ),
+    Dependency(
         "HDF5", "mesh files, checkpoints", ("build", "lint"), ("libhdf5-dev",), pkg_config="hdf5", header="hdf5.h",
         library="hdf5", minimum="1.10", cmake="HDF5",
     ),

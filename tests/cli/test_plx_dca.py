@@ -37,6 +37,23 @@ frequencies = 2
 """
 
 
+# An input of DCA++.
+JSON = """{
+  "output": {"directory": "./", "output-format": "HDF5"},
+  "physics": {"beta": 1, "density": 0.9, "chemical-potential": 0.0, "adjust-chemical-potential": true},
+  "single-band-Hubbard-model": {"t": 1.0, "U": 4},
+  "DCA": {"initial-self-energy": "./T=2/dca.hdf5", "iterations": 2, "self-energy-mixing-factor": 0.8},
+  "domains": {
+    "real-space-grids": {"cluster": [[2, 0], [0, 2]]},
+    "imaginary-frequency": {"sp-fermionic-frequencies": 32, "four-point-fermionic-frequencies": 2}
+  },
+  "Monte-Carlo-integration": {"seed": 7, "warm-up-sweeps": 10, "measurements": 100, "threaded-solver": {"walkers": 2}},
+  "CT-AUX": {"expansion-parameter-K": 1, "submatrix-size": 32},
+  "four-point": {"type": "PARTICLE_PARTICLE_UP_DOWN"}
+}
+"""
+
+
 def run(folder, *arguments):
     return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
 
@@ -44,6 +61,9 @@ def run(folder, *arguments):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "in.toml").write_text(INPUT)
+    (tmp_path / "in.json").write_text(JSON)
+    (tmp_path / "broken.json").write_text(JSON.replace('"beta": 1,', '"beta": 1;'))
+    (tmp_path / "unknown.json").write_text(JSON.replace("CT-AUX", "CT_AUX"))
     return tmp_path
 
 
@@ -99,6 +119,9 @@ print(physics.table(), speed.tasks(), speed.diagnosis(), *report.summary_lines(f
         (["in.toml", "--set", "cluster.name=two"], "WIDTHxHEIGHT"),
         (["in.toml", "--set", "cluster.vectors=[1, 2, 2, 4]"], "found 0"),
         (["in.toml", "--set", "pairing.frequencies=40"], "at most loop.frequencies"),
+        (["in.toml", "--set", "loop.frequencies=33"], "expected an even number, found 33"),
+        (["broken.json"], "broken.json:3:"),
+        (["unknown.json"], "unknown group 'CT_AUX'; expected 'CT-AUX'?"),
         (["in.toml", "--set", "solver.measurements=3"], "at least one per bin"),
         (["in.toml", "--nonsense"], "--nonsense"),
         (["in.toml", "--out", "in.toml"], "expected a folder"),
@@ -108,6 +131,18 @@ def test_wrong_input_gets_one_line(folder, arguments, words):
     done = run(folder, *arguments)
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+
+
+def test_inputs_of_dca_plus_plus_run_as_they_are(folder):
+    done = run(folder, "in.json", "--out", "one", "--quiet")
+    assert done.returncode == 0 and "DCA/initial-self-energy" in done.stderr
+    assert len(rows(folder / "one/iterations.csv")) == 2
+    assert float(rows(folder / "one/temperatures.csv")[0]["lambda_d_error"]) > 0
+    again = run(folder, "one/config.toml", "--out", "two", "--quiet")
+    assert again.returncode == 0
+    assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()
+    colder = run(folder, "in.json", "--set", "loop.temperatures=[1.0, 0.5]", "--set", "solver.method=rank_one", "--validate")
+    assert colder.stdout == "the input is fine\n"
 
 
 def test_validate_and_options(folder):

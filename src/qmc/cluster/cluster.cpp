@@ -50,6 +50,10 @@ result<cluster> cluster::spanned_by(lattice_vector a1, lattice_vector a2) {
 result<cluster> cluster::named(std::string_view name) {
   if (name == "4A") return spanned_by({2, 0}, {0, 2});
   if (name == "8A") return spanned_by({2, 2}, {2, -2});
+  // Of the neighbours (+-2, 0), (0, +-2) of a plaquette, three differ in 16A and two in 16B (Maier et al. 2005, PRL
+  // 95).
+  if (name == "16A") return spanned_by({4, 2}, {0, 4});
+  if (name == "16B") return spanned_by({4, 0}, {0, 4});
   int width = 0, height = 0;
   const char* end = name.data() + name.size();
   auto [p, failed] = std::from_chars(name.data(), end, width);
@@ -57,8 +61,8 @@ result<cluster> cluster::named(std::string_view name) {
     const auto [q, failed_too] = std::from_chars(p + 1, end, height);
     if (failed_too == std::errc() && q == end && width > 0 && height > 0) return spanned_by({width, 0}, {0, height});
   }
-  return error{
-      fmt::format("cluster '{}': expected WIDTHxHEIGHT (as 4x4), 4A or 8A; give other clusters by two vectors", name)};
+  return error{fmt::format(
+      "cluster '{}': expected WIDTHxHEIGHT (as 4x4), 4A, 8A, 16A or 16B; give others by two vectors", name)};
 }
 
 cluster::cluster(lattice_vector a1, lattice_vector a2) : a1_(a1), a2_(a2) {

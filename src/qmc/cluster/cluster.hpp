@@ -35,7 +35,7 @@ class cluster {
 
   /// The cluster spanned by two vectors. Error: they are parallel, or span more than max_sites sites.
   static result<cluster> spanned_by(lattice_vector a1, lattice_vector a2);
-  /// "2x2", "4x4", "6x4", ... (width x height), "4A" (2x2) and "8A", the square (2, 2), (2, -2).
+  /// "2x2", "4x4", "6x4", ... (width x height), "4A" (2x2), "8A" (2, 2), (2, -2), "16A" (4, 2), (0, 4), "16B" (4x4).
   static result<cluster> named(std::string_view name);
 
   int n_sites() const noexcept { return static_cast<int>(sites_.size()); }

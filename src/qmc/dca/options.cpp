@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <utility>
+
 namespace plx::qmc {
 
 void dca_options::describe(config_table& t) {
@@ -12,7 +14,7 @@ void dca_options::describe(config_table& t) {
   t.add("model.density", density,
         {.unit = "1", .help = "particles per site of both spins; mu is adjusted to it", .max = 1.999, .above = 0});
   t.section("cluster", "Cluster");
-  t.add("cluster.name", cluster, {.help = "WIDTHxHEIGHT, 4A or 8A"});
+  t.add("cluster.name", cluster, {.help = "WIDTHxHEIGHT, 4A (2x2), 8A, 16A or 16B (4x4)"});
   t.add("cluster.vectors", vectors, {.help = "a1x, a1y, a2x, a2y: a cluster by its vectors, instead of a name"});
   t.add("cluster.lattice", lattice,
         {.help = "embed the cluster in the lattice; false: the periodic cluster by itself"});
@@ -64,6 +66,9 @@ result<void> dca_options::check() const {
   if (measurements < static_cast<std::int64_t>(walkers) * bins)
     return error{fmt::format("solver.measurements: expected at least one per bin, {} (walkers x bins), found {}",
                              static_cast<std::int64_t>(walkers) * bins, measurements)};
+  for (const auto& [key, n] :
+       {std::pair("loop.frequencies", frequencies), std::pair("pairing.frequencies", pair_frequencies)})
+    if (n % 2 != 0) return error{fmt::format("{}: expected an even number, found {}", key, n)};
   if (pair_frequencies > frequencies)
     return error{fmt::format("pairing.frequencies: expected at most loop.frequencies, {}, found {}", frequencies,
                              pair_frequencies)};

@@ -91,5 +91,23 @@ TEST(Cluster, NamesAndErrors) {
   EXPECT_NE(cluster::spanned_by({2, 2}, {1, 1}).error().message.find("found 0"), std::string::npos);
 }
 
+TEST(Cluster, NamedClusters) {
+  for (const auto& [name, sites] :
+       {std::pair("4A", 4), std::pair("8A", 8), std::pair("16A", 16), std::pair("16B", 16), std::pair("6x6", 36)})
+    EXPECT_EQ(cluster::named(name).value().n_sites(), sites) << name;
+  // How many of the plaquettes at (+-2, 0), (0, +-2) differ.
+  const auto plaquettes = [](const char* name) {
+    const auto c = cluster::named(name).value();
+    std::set<int> different;
+    for (const lattice_vector r : {lattice_vector{2, 0}, {-2, 0}, {0, 2}, {0, -2}}) different.insert(c.site_at(r));
+    return different.size();
+  };
+  EXPECT_EQ(plaquettes("8A"), 1u);
+  EXPECT_EQ(plaquettes("16A"), 3u);
+  EXPECT_EQ(plaquettes("16B"), 2u);
+  EXPECT_FALSE(cluster::named("16C"));
+  EXPECT_FALSE(cluster::named("0x4"));
+}
+
 }  // namespace
 }  // namespace plx::qmc

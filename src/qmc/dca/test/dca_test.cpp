@@ -192,6 +192,8 @@ TEST(DcaOptions, WrongInputGetsOneLine) {
   EXPECT_NE(message([](auto& w) { w.cluster = "3y3"; }).find("WIDTHxHEIGHT"), std::string::npos);
   EXPECT_NE(message([](auto& w) { w.temperatures.clear(); }).find("found none"), std::string::npos);
   EXPECT_NE(message([](auto& w) { w.measurements = 3; }).find("at least one per bin"), std::string::npos);
+  EXPECT_NE(message([](auto& w) { w.frequencies = 65; }).find("even number, found 65"), std::string::npos);
+  EXPECT_NE(message([](auto& w) { w.pair_frequencies = 3; }).find("even number"), std::string::npos);
   EXPECT_NE(message([](auto& w) { w.pair_frequencies = 300; }).find("at most"), std::string::npos);
   config_table t;
   o.describe(t);

@@ -1,0 +1,338 @@
+#include "qmc/dca/dca_json.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/text.hpp"
+
+namespace plx::qmc {
+namespace {
+
+using nlohmann::json;
+
+// The keys of DCA++'s inputs. A path that ends in / is a group whose keys are not examined: it does not concern this
+// model or solver.
+constexpr const char* known_paths[] = {
+    "output/",
+    "physics/beta",
+    "physics/density",
+    "physics/chemical-potential",
+    "physics/adjust-chemical-potential",
+    "single-band-Hubbard-model/t",
+    "single-band-Hubbard-model/t-prime",
+    "single-band-Hubbard-model/U",
+    "single-band-Hubbard-model/V",
+    "single-band-Hubbard-model/V-prime",
+    "bilayer-Hubbard-model/",
+    "material-model/",
+    "DCA/initial-self-energy",
+    "DCA/iterations",
+    "DCA/accuracy",
+    "DCA/self-energy-mixing-factor",
+    "DCA/interacting-orbitals",
+    "DCA/do-finite-size-QMC",
+    "DCA/do-simple-q-points-summation",
+    "DCA/do-post-interpolation",
+    "DCA/coarse-graining/",
+    "DCA/DCA+/do-DCA+",
+    "DCA/DCA+/deconvolution-iterations",
+    "DCA/DCA+/deconvolution-tolerance",
+    "DCA/DCA+/HTS-approximation",
+    "DCA/DCA+/HTS-threads",
+    "domains/real-space-grids/cluster",
+    "domains/real-space-grids/sp-host",
+    "domains/real-space-grids/tp-host",
+    "domains/imaginary-time/",
+    "domains/imaginary-frequency/sp-fermionic-frequencies",
+    "domains/imaginary-frequency/HTS-bosonic-frequencies",
+    "domains/imaginary-frequency/four-point-fermionic-frequencies",
+    "domains/real-frequency/",
+    "Monte-Carlo-integration/seed",
+    "Monte-Carlo-integration/warm-up-sweeps",
+    "Monte-Carlo-integration/sweeps-per-measurement",
+    "Monte-Carlo-integration/measurements",
+    "Monte-Carlo-integration/measurements-per-process-and-accumulator",
+    "Monte-Carlo-integration/error-computation-type",
+    "Monte-Carlo-integration/store-configuration",
+    "Monte-Carlo-integration/stamping-period",
+    "Monte-Carlo-integration/time-correlation-window",
+    "Monte-Carlo-integration/compute-G-correlation",
+    "Monte-Carlo-integration/threaded-solver/walkers",
+    "Monte-Carlo-integration/threaded-solver/accumulators",
+    "Monte-Carlo-integration/threaded-solver/additional-steps",
+    "Monte-Carlo-integration/threaded-solver/shared-walk-and-accumulation-thread",
+    "Monte-Carlo-integration/threaded-solver/fix-meas-per-walker",
+    "CT-AUX/expansion-parameter-K",
+    "CT-AUX/initial-configuration-size",
+    "CT-AUX/initial-matrix-size",
+    "CT-AUX/submatrix-size",
+    "CT-AUX/max-submatrix-size",
+    "CT-AUX/additional-time-measurements",
+    "CT-INT/",
+    "SS-CT-HYB/",
+    "four-point/type",
+    "four-point/channels",
+    "four-point/momentum-transfer",
+    "four-point/frequency-transfer",
+    "four-point/compute-all-transfers",
+    "analysis/",
+    "ED/",
+    "double-counting/",
+};
+
+std::string location(std::string_view text, std::size_t byte) {
+  const auto before = text.substr(0, std::min(byte, text.size()));
+  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+  const auto start = before.rfind('\n');
+  return fmt::format("{}:{}", line, before.size() - (start == std::string_view::npos ? 0 : start + 1));
+}
+
+class reader {
+ public:
+  reader(json root, std::string name) : root_(std::move(root)), name_(std::move(name)) {}
+
+  result<dca_json> read() {
+    if (!root_.is_object()) return wrong("", "an object of groups", root_);
+    if (auto r = check_names(root_, ""); !r) return r.error();
+    for (const auto step : {&reader::model, &reader::loop, &reader::domains, &reader::monte_carlo, &reader::four_point})
+      if (auto r = (this->*step)(); !r) return r.error();
+    return std::move(out_);
+  }
+
+ private:
+  // All names are known.
+  result<void> check_names(const json& group, const std::string& prefix) const {
+    for (const auto& [key, value] : group.items()) {
+      const std::string path = prefix + key;
+      bool is_key = false, is_group = false, is_other = false;
+      std::vector<std::string> siblings;
+      for (const std::string known : known_paths) {
+        is_key = is_key || known == path;
+        is_other = is_other || known == path + "/";
+        is_group = is_group || known.starts_with(path + "/");
+        if (known.starts_with(prefix))
+          siblings.push_back(known.substr(prefix.size(), known.find('/', prefix.size()) - prefix.size()));
+      }
+      if (is_key || is_other) continue;
+      if (!is_group) return unknown(path, key, siblings, prefix.empty() ? "group" : "key");
+      if (!value.is_object()) return wrong(path, "a group", value);
+      if (auto r = check_names(value, path + "/"); !r) return r;
+    }
+    return {};
+  }
+
+  error unknown(const std::string& path, const std::string& key, std::vector<std::string> siblings,
+                const char* what) const {
+    std::sort(siblings.begin(), siblings.end());
+    siblings.erase(std::unique(siblings.begin(), siblings.end()), siblings.end());
+    const std::string near = nearest(key, siblings);
+    const std::string advice = near.empty() ? fmt::format("expected one of {}", fmt::join(siblings, ", "))
+                                            : fmt::format("expected '{}'?", near);
+    return error{fmt::format("{}: unknown {} '{}'; {}", name_, what, path, advice)};
+  }
+
+  error wrong(const std::string& path, const std::string& expected, const json& found) const {
+    std::string text = found.dump(-1, ' ', false, json::error_handler_t::replace);
+    if (text.size() > 60) text = text.substr(0, 60) + "...";
+    return error{fmt::format("{}: {}: expected {}, found {}", name_, path.empty() ? "the file" : path, expected, text)};
+  }
+
+  const json* find(const std::string& path) const {
+    const json* at = &root_;
+    for (std::size_t i = 0; i < path.size();) {
+      const auto end = std::min(path.find('/', i), path.size());
+      const auto next = at->find(path.substr(i, end - i));
+      if (next == at->end()) return nullptr;
+      at = &*next;
+      i = end + 1;
+    }
+    return at;
+  }
+
+  result<double> number(const std::string& path, std::optional<double> missing = {}) const {
+    const json* j = find(path);
+    if (j == nullptr && missing) return *missing;
+    if (j == nullptr) return error{fmt::format("{}: expected the key {}, found none", name_, path)};
+    if (!j->is_number()) return wrong(path, "a number", *j);
+    return j->get<double>();
+  }
+  result<bool> flag(const std::string& path, bool missing) const {
+    const json* j = find(path);
+    if (j == nullptr) return missing;
+    if (!j->is_boolean()) return wrong(path, "true or false", *j);
+    return j->get<bool>();
+  }
+  result<std::int64_t> integer(const std::string& path, std::int64_t missing) const {
+    const json* j = find(path);
+    if (j == nullptr) return missing;
+    if (!j->is_number_integer()) return wrong(path, "an integer", *j);
+    return j->get<std::int64_t>();
+  }
+  // Requires a value that has one meaning here.
+  result<void> only(const std::string& path, const json& value, const char* why) const {
+    const json* j = find(path);
+    if (j == nullptr || *j == value) return {};
+    return wrong(path, value.dump() + fmt::format(" ({})", why), *j);
+  }
+
+  template <class T>
+  void set(const char* key, const T& value) {
+    out_.assignments.push_back(fmt::format("{}={}", key, value));
+  }
+
+  result<void> model() {
+    const std::string group = "single-band-Hubbard-model";
+    if (find(group) == nullptr)
+      return error{fmt::format("{}: expected the group '{}', found none; plx-dca has no other model", name_, group)};
+    const auto t = number(group + "/t", 1.0), t_prime = number(group + "/t-prime", 0.0), u = number(group + "/U"),
+               beta = number("physics/beta"), density = number("physics/density");
+    for (const auto* r : {&t, &t_prime, &u, &beta, &density})
+      if (!*r) return r->error();
+    if (!(*t > 0)) return wrong(group + "/t", "a hopping above 0", *find(group + "/t"));
+    if (!(*beta > 0)) return wrong("physics/beta", "an inverse temperature above 0", *find("physics/beta"));
+    for (const char* v : {"/V", "/V-prime"})
+      if (const auto r = number(group + v, 0.0); !r || *r != 0)
+        return r ? wrong(group + v, "0 (there is no interaction between sites)", *find(group + v)) : r.error();
+    if (auto r = only("physics/adjust-chemical-potential", true, "mu is always adjusted to the density"); !r) return r;
+    beta_ = *beta * *t;
+    u_ = *u / *t;
+    set("model.u", u_);
+    set("model.t_prime", *t_prime / *t);
+    set("model.density", *density);
+    set("loop.temperatures", fmt::format("[{}]", 1 / beta_));
+    return {};
+  }
+
+  result<void> loop() {
+    const auto iterations = integer("DCA/iterations", 1);
+    const auto mixing = number("DCA/self-energy-mixing-factor", 1.0);
+    const auto finite = flag("DCA/do-finite-size-QMC", false);
+    if (!iterations) return iterations.error();
+    if (!mixing) return mixing.error();
+    if (!finite) return finite.error();
+    if (auto r = only("DCA/DCA+/do-DCA+", false, "only DCA without interpolation"); !r) return r;
+    if (auto r = only("DCA/interacting-orbitals", json::array({0}), "there is one orbital"); !r) return r;
+    set("loop.first_iterations", *iterations);
+    set("loop.iterations", *iterations);
+    set("loop.mixing", *mixing);
+    set("cluster.lattice", !*finite);
+    if (const json* from = find("DCA/initial-self-energy"); from != nullptr && *from != "zero")
+      out_.notes.push_back(
+          "DCA/initial-self-energy: the run begins without a self-energy; give all temperatures of the cool-down with "
+          "--set loop.temperatures=[...]");
+    return {};
+  }
+
+  result<void> domains() {
+    const std::string path = "domains/real-space-grids/cluster";
+    const json* c = find(path);
+    if (c == nullptr) return error{fmt::format("{}: expected the key {}, found none", name_, path)};
+    std::vector<std::int64_t> v;
+    if (c->is_array() && c->size() == 2)
+      for (const auto& row : *c)
+        for (const auto& x : row)
+          if (row.is_array() && row.size() == 2 && x.is_number_integer()) v.push_back(x.get<std::int64_t>());
+    if (v.size() != 4) return wrong(path, "two vectors of two integers, as [[2, 0], [0, 2]]", *c);
+    vectors_ = v;
+    set("cluster.vectors", fmt::format("[{}]", fmt::join(v, ", ")));
+    const auto n = integer("domains/imaginary-frequency/sp-fermionic-frequencies", 256);
+    if (!n) return n.error();
+    set("loop.frequencies", *n);
+    return {};
+  }
+
+  result<void> monte_carlo() {
+    const std::string group = "Monte-Carlo-integration/";
+    const auto warm_up = number(group + "warm-up-sweeps", 20.0), sweeps = number(group + "sweeps-per-measurement", 1.0),
+               k = number("CT-AUX/expansion-parameter-K", 1.0);
+    for (const auto* r : {&warm_up, &sweeps, &k})
+      if (!*r) return r->error();
+    const auto walkers = integer(group + "threaded-solver/walkers", 1),
+               accumulators = integer(group + "threaded-solver/accumulators", 1),
+               batch = integer(
+                   find("CT-AUX/max-submatrix-size") != nullptr ? "CT-AUX/max-submatrix-size" : "CT-AUX/submatrix-size",
+                   128),
+               each = integer(group + "measurements-per-process-and-accumulator", 100);
+    for (const auto* r : {&walkers, &accumulators, &batch, &each})
+      if (!*r) return r->error();
+    std::int64_t measurements = *each * *accumulators;
+    if (const json* m = find(group + "measurements"); m != nullptr) {
+      // A list gives one number per iteration.
+      const json& last = m->is_array() && !m->empty() ? m->back() : *m;
+      if (!last.is_number_integer()) return wrong(group + "measurements", "an integer", *m);
+      measurements = last.get<std::int64_t>();
+    }
+    if (const json* seed = find(group + "seed"); seed != nullptr) {
+      if (seed->is_number_integer())
+        set("solver.seed", seed->get<std::int64_t>());
+      else
+        out_.notes.push_back(fmt::format("{}seed: not a number; the run has the seed 1", group));
+    }
+    // The warm-up is given in moves here. A sweep has as many moves as the mean order, about beta U Nc 0.4.
+    const double sites = std::abs(static_cast<double>(vectors_[0] * vectors_[3] - vectors_[1] * vectors_[2]));
+    const double moves = *warm_up * std::max(1.0, *k + 0.4 * beta_ * u_ * sites);
+    set("solver.warm_up", static_cast<std::int64_t>(std::min(moves, 1e9)));
+    set("solver.walkers", *walkers);
+    set("solver.sweeps", *sweeps);
+    set("solver.measurements", measurements);
+    set("solver.expansion_k", *k);
+    set("solver.batch", *batch);
+    return {};
+  }
+
+  result<void> four_point() {
+    std::vector<std::string> channels;
+    if (const json* type = find("four-point/type"); type != nullptr) {
+      if (!type->is_string()) return wrong("four-point/type", "a name", *type);
+      channels.push_back(type->get<std::string>());
+    }
+    if (const json* list = find("four-point/channels"); list != nullptr) {
+      if (!list->is_array()) return wrong("four-point/channels", "a list of names", *list);
+      for (const auto& c : *list) channels.push_back(c.is_string() ? c.get<std::string>() : c.dump());
+    }
+    int pairs = 0;
+    for (const auto& c : channels) {
+      if (c == "NONE") continue;
+      if (c != "PARTICLE_PARTICLE_UP_DOWN")
+        return error{
+            fmt::format("{}: four-point: expected the channel PARTICLE_PARTICLE_UP_DOWN or NONE, found {}", name_, c)};
+      ++pairs;
+    }
+    if (pairs > 0) {
+      if (auto r = only("four-point/compute-all-transfers", false, "only zero transfer"); !r) return r;
+      if (auto r = only("four-point/frequency-transfer", 0, "only zero transfer"); !r) return r;
+      if (auto r = only("four-point/momentum-transfer", json::array({0, 0}), "only zero transfer"); !r) return r;
+    }
+    const auto n = integer("domains/imaginary-frequency/four-point-fermionic-frequencies", 1);
+    if (!n) return n.error();
+    set("pairing.frequencies", pairs > 0 ? *n : 0);
+    return {};
+  }
+
+  json root_;
+  std::string name_;
+  dca_json out_;
+  double beta_ = 1, u_ = 0;
+  std::vector<std::int64_t> vectors_;
+};
+
+}  // namespace
+
+result<dca_json> read_dca_json(std::string_view text, const std::string& name) {
+  json root;
+  try {
+    root = json::parse(text);
+  } catch (const json::parse_error& e) {
+    std::string what = e.what();  // "[json.exception...] parse error at line 1, column 2: reason"
+    if (const auto colon = what.find(": "); colon != std::string::npos) what = what.substr(colon + 2);
+    std::replace(what.begin(), what.end(), '\n', ' ');
+    return error{fmt::format("{}:{}: expected JSON: {}", name, location(text, e.byte), what)};
+  }
+  return reader(std::move(root), name).read();
+}
+
+}  // namespace plx::qmc

@@ -1,0 +1,126 @@
+#include "qmc/dca/dca_json.hpp"
+
+#include <gtest/gtest.h>
+
+#include "qmc/dca/options.hpp"
+
+namespace plx::qmc {
+namespace {
+
+// The standard problem, with the groups and keys of an input of DCA++.
+const std::string standard = R"({
+  "output": { "directory": "./T=0.08", "output-format": "HDF5" },
+  "physics": { "beta": 12.5, "density": 0.95, "chemical-potential": 0.0, "adjust-chemical-potential": true },
+  "single-band-Hubbard-model": { "t": 1.0, "t-prime": 0.0, "U": 6 },
+  "DCA": {
+    "initial-self-energy": "zero", "iterations": 6, "accuracy": 0.0, "self-energy-mixing-factor": 0.75,
+    "interacting-orbitals": [0],
+    "coarse-graining": { "k-mesh-recursion": 3, "periods": 2, "quadrature-rule": 1, "threads": 1 },
+    "DCA+": { "do-DCA+": false }
+  },
+  "domains": {
+    "real-space-grids": { "cluster": [[2, 0], [0, 2]], "sp-host": [[20, 20], [20, -20]] },
+    "imaginary-time": { "sp-time-intervals": 512 },
+    "imaginary-frequency": { "sp-fermionic-frequencies": 512, "four-point-fermionic-frequencies": 16 }
+  },
+  "Monte-Carlo-integration": {
+    "seed": 985456376, "warm-up-sweeps": 100, "sweeps-per-measurement": 1.5, "measurements": 100000,
+    "threaded-solver": { "walkers": 3, "accumulators": 5 }
+  },
+  "CT-AUX": { "expansion-parameter-K": 2.0, "initial-matrix-size": 64, "submatrix-size": 16 },
+  "four-point": { "type": "PARTICLE_PARTICLE_UP_DOWN", "momentum-transfer": [0.0, 0.0], "frequency-transfer": 0 }
+})";
+
+// The input with a text replaced.
+std::string changed(const std::string& from, const std::string& to) {
+  std::string text = standard;
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+dca_options options_of(const std::string& text) {
+  dca_options o;
+  config_table t;
+  o.describe(t);
+  const auto read = read_dca_json(text, "input.json");
+  EXPECT_TRUE(read) << (read ? "" : read.error().message);
+  if (!read) return o;
+  for (const auto& a : read->assignments) {
+    const auto set = t.set(a);
+    EXPECT_TRUE(set) << a << ": " << (set ? "" : set.error().message);
+  }
+  return o;
+}
+
+TEST(DcaJson, TheStandardProblemIsReadAsItIs) {
+  const auto o = options_of(standard);
+  EXPECT_TRUE(o.check());
+  EXPECT_EQ(o.u, 6);
+  EXPECT_EQ(o.density, 0.95);
+  ASSERT_EQ(o.temperatures.size(), 1u);
+  EXPECT_DOUBLE_EQ(o.temperatures[0], 0.08);
+  EXPECT_EQ(o.vectors, (std::vector<int>{2, 0, 0, 2}));
+  EXPECT_TRUE(o.lattice);
+  EXPECT_EQ(o.first_iterations, 6);
+  EXPECT_EQ(o.iterations, 6);
+  EXPECT_EQ(o.mixing, 0.75);
+  EXPECT_EQ(o.frequencies, 512);
+  EXPECT_EQ(o.pair_frequencies, 16);
+  EXPECT_EQ(o.seed, 985456376);
+  EXPECT_EQ(o.measurements, 100000);
+  EXPECT_EQ(o.walkers, 3);
+  EXPECT_EQ(o.sweeps, 1.5);
+  EXPECT_EQ(o.expansion_k, 2);
+  EXPECT_EQ(o.batch, 16);
+  EXPECT_GT(o.warm_up, 5000);  // 100 sweeps at an order above 50
+}
+
+TEST(DcaJson, EnergiesAreInUnitsOfTheHopping) {
+  auto text = changed("\"t\": 1.0", "\"t\": 2.0");
+  const auto o = options_of(text);
+  EXPECT_EQ(o.u, 3);
+  EXPECT_DOUBLE_EQ(o.temperatures[0], 0.04);
+}
+
+TEST(DcaJson, OtherWaysToWriteTheSame) {
+  EXPECT_EQ(
+      options_of(changed("\"measurements\": 100000", "\"measurements-per-process-and-accumulator\": 20")).measurements,
+      100);
+  EXPECT_EQ(options_of(changed("\"measurements\": 100000", "\"measurements\": [10, 500]")).measurements, 500);
+  EXPECT_EQ(options_of(changed("\"type\": \"PARTICLE_PARTICLE_UP_DOWN\"", "\"channels\": [\"NONE\"]")).pair_frequencies,
+            0);
+  EXPECT_FALSE(options_of(changed("\"iterations\": 6", "\"iterations\": 6, \"do-finite-size-QMC\": true")).lattice);
+  EXPECT_EQ(read_dca_json(changed("\"zero\"", "\"T=0.1/dca.hdf5\""), "f")->notes.size(), 1u);
+}
+
+TEST(DcaJson, WrongInputGetsOneLineWithTheNearestName) {
+  const auto message = [](const std::string& text) {
+    const auto r = read_dca_json(text, "input.json");
+    return r ? std::string("read") : r.error().message;
+  };
+  const auto expect = [&](const std::string& from, const std::string& to, const std::string& words) {
+    const auto m = message(changed(from, to));
+    EXPECT_NE(m.find(words), std::string::npos) << m;
+    EXPECT_EQ(m.find('\n'), std::string::npos) << m;
+    EXPECT_EQ(m.find("input.json"), 0u) << m;
+  };
+  expect("\"physics\"", "\"phisics\"", "unknown group 'phisics'; expected 'physics'?");
+  expect("\"CT-AUX\"", "\"CT_AUX\"", "unknown group 'CT_AUX'; expected 'CT-AUX'?");
+  expect("\"CT-AUX\"", "\"something\"", "expected one of CT-AUX, CT-INT");
+  expect("\"walkers\"", "\"walker\"", "'Monte-Carlo-integration/threaded-solver/walker'; expected 'walkers'?");
+  expect("\"do-DCA+\": false", "\"do-DCA+\": true", "DCA/DCA+/do-DCA+: expected false");
+  expect("\"adjust-chemical-potential\": true", "\"adjust-chemical-potential\": false", "mu is always adjusted");
+  expect("PARTICLE_PARTICLE_UP_DOWN", "PARTICLE_HOLE_MAGNETIC", "found PARTICLE_HOLE_MAGNETIC");
+  expect("\"frequency-transfer\": 0", "\"frequency-transfer\": 2", "only zero transfer");
+  expect("[[2, 0], [0, 2]]", "[[2, 0], [0, 2.5]]", "two vectors of two integers");
+  expect("\"U\": 6", "\"U\": \"6\"", "expected a number");
+  expect("\"U\": 6", "\"U\": 6, \"V\": 1", "no interaction between sites");
+  expect("\"beta\": 12.5", "\"beta\": -1", "above 0");
+  expect("\"single-band-Hubbard-model\"", "\"bilayer-Hubbard-model\"", "plx-dca has no other model");
+  expect("\"beta\": 12.5,", "\"beta\": 12.5;", "input.json:3:");
+  EXPECT_NE(message("[1]").find("expected an object"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace plx::qmc
