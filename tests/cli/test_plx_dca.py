@@ -105,7 +105,7 @@ print(physics.table(), speed.tasks(), speed.diagnosis(), *report.summary_lines(f
     command = [sys.executable, "-B", "-c", source, str(folder / "one")]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
-    for text in ("qmc/advance", "measurements per second", "finished", "λ_d"):
+    for text in ("qmc/advance", "measurements per second", "finished", "d-wave"):
         assert text in done.stdout
 
 

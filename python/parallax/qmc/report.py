@@ -13,7 +13,7 @@ from .. import html
 from ..star.facts import Facts
 from ..star.parts import About, Missing, Part, Performance, need
 from ..star.report import write_file
-from ..text import percent, si, trimmed
+from ..text import percent, trimmed
 from . import curves, zone
 from .run import DcaRun, column
 
@@ -152,12 +152,12 @@ def _header(facts: DcaFacts) -> str:
 def _tiles(facts: DcaFacts) -> list:
     run, tiles = facts.run, []
     if run.transition:
-        tiles.append(("transition T_c", f"{run.transition[0]:.4f}", f"± {run.transition[1]:.4f} t"))
+        tiles.append(("transition", f"T_c = {run.transition[0]:.4f}", f"± {run.transition[1]:.4f} t"))
     rows = run.temperatures
     if rows is not None and len(rows):
         last = {name: [rows[name][-1]] for name in rows.names()}
         t = float(column(last, "t")[0])
-        for name, title in (("lambda_d", "λ_d"), ("double_occupancy", "double occupancy"), ("energy", "energy per site")):
+        for name, title in (("lambda_d", "d-wave eigenvalue"), ("double_occupancy", "double occupancy"), ("energy", "energy per site")):
             value, error = column(last, name)[0], column(last, f"{name}_error")[0]
             if value == value:
                 tiles.append((title, zone.with_error(value, error), f"at T = {t:g} t"))
@@ -165,7 +165,7 @@ def _tiles(facts: DcaFacts) -> list:
     if iterations is not None and len(iterations):
         tiles.append(("expansion order", trimmed(iterations.numbers("order")[-1]), f"sign {iterations.numbers('sign')[-1]:.3f}"))
     if facts.throughput:
-        tiles.append(("throughput", si(facts.throughput), "measurements per second"))
+        tiles.append(("throughput", f"{facts.throughput:,.0f}", "measurements per second"))
     if facts.shares:
         tiles.append(("workers in tasks", percent(facts.shares["tasks"]), f"idle {percent(facts.shares['idle'])}"))
     return tiles

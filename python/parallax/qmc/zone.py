@@ -14,6 +14,9 @@ from ..picture import Picture
 from .run import DcaRun, column
 
 
+most_with_errors = 8  # momenta
+
+
 def zone_picture(run: DcaRun) -> Picture:
     """Occupation, scattering and spin susceptibility at the last temperature."""
     cluster, momenta = run.cluster, run.of_last_temperature(run.momenta)
@@ -42,9 +45,9 @@ def zone_picture(run: DcaRun) -> Picture:
             _draw_zone(figure, axes, theme, cluster, points, values, colours)
             axes.set_title(title)
 
+    errors = "errors are in parentheses" if len(points) <= most_with_errors else "errors are in momenta.csv and green.csv"
     caption = (
-        f"At T = {t:g} t. Each patch of the zone has the value of its cluster momentum (dot); errors are in parentheses. "
-        f"{len(points)} sites."
+        f"At T = {t:g} t. Each patch of the zone has the value of its cluster momentum (dot); {errors}. {len(points)} sites."
     )
     return Picture("zone", "Across the Brillouin zone", caption, (10.4, 4.1), draw, "Patches of the Brillouin zone.")
 
@@ -66,13 +69,14 @@ def _draw_zone(figure, axes, theme, cluster, points, values, colours) -> None:
                     polygons.append(polygon)
                     faces.append(colour(shades(value)))
     axes.add_collection(PolyCollection(polygons, facecolors=faces, edgecolors=theme.paper, linewidths=1.2))
-    size = 7.5 if len(points) <= 8 else 6.0
+    few = len(points) <= most_with_errors
     for (x, y), (value, error) in zip(points, values):
         for i in (-1, 0):
             for j in (-1, 0):
                 at = np.array([x + 2 * math.pi * i, y + 2 * math.pi * j])
                 if np.all(np.abs(at) <= math.pi + 1e-9):
-                    _mark(axes, at, value, error, size, colour(shades(value)), len(points) <= 20)
+                    text = with_error(value, error) if few else f"{value:.2f}" if len(points) <= 40 else ""
+                    _mark(axes, at, text, 7.5 if few else 6.5, colour(shades(value)))
     ticks = [-math.pi, 0, math.pi]
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_ticks(ticks, ["−π", "0", "π"])
@@ -81,17 +85,15 @@ def _draw_zone(figure, axes, theme, cluster, points, values, colours) -> None:
     bar.outline.set_linewidth(0.5)
 
 
-def _mark(axes, at, value, error, size, face, with_text) -> None:
+def _mark(axes, at, text, size, face) -> None:
     ink = "#101010" if 0.299 * face[0] + 0.587 * face[1] + 0.114 * face[2] > 0.5 else "#ffffff"
     other = "#ffffff" if ink == "#101010" else "#101010"
     axes.plot(*at, "o", color=ink, markeredgecolor=other, markeredgewidth=0.6, markersize=4, clip_on=False, zorder=5)
-    if not with_text:
-        return
     # Text at the edge of the zone is moved inside.
     x_at, y_at = (("center", 0) if abs(c) < 3 else (("right", -6) if c > 0 else ("left", 6)) for c in at)
     up = 5 if at[1] < 3 else -5
     axes.annotate(
-        with_error(value, error), at, (x_at[1], up), textcoords="offset points", ha=x_at[0], va="bottom" if up > 0 else "top",
+        text, at, (x_at[1], up), textcoords="offset points", ha=x_at[0], va="bottom" if up > 0 else "top",
         fontsize=size, color=ink,
     )
 

@@ -94,7 +94,7 @@ def test_runs_without_pairs_and_correlations(folder):
     physics = Physics(facts, {})
     assert "was not measured" in physics.part("Towards superconductivity", physics.pairing)
     assert "<figure" in physics.part("While it cools", physics.observables) and not facts.problems
-    assert "λ_d" not in "".join(summary_lines(facts, "page"))
+    assert "d-wave" not in "".join(summary_lines(facts, "page"))
 
 
 def test_broken_files_are_named(folder):

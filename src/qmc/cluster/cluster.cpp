@@ -51,7 +51,6 @@ result<cluster> cluster::named(std::string_view name) {
   if (name == "4A") return spanned_by({2, 0}, {0, 2});
   if (name == "8A") return spanned_by({2, 2}, {2, -2});
   // Three of the plaquettes at (+-2, 0), (0, +-2) differ in 16A, two in 16B (Maier et al. 2005, PRL 95, 237001).
-  // 95).
   if (name == "16A") return spanned_by({4, 2}, {0, 4});
   if (name == "16B") return spanned_by({4, 0}, {0, 4});
   int width = 0, height = 0;
