@@ -1,7 +1,8 @@
 // Messages by MPI's point-to-point calls, for machines whose network MPI supports best.
 //
 // A message without pieces is one MPI message. Otherwise an announcement with the head and the pieces' sizes is sent
-// first; the pieces are sent from the memory where they are into the memory that the receiver provides.
+// first; the pieces are sent from the memory where they are into the memory that the receiver provides. Each message
+// with pieces has a tag of its own, so the pieces of a refused one can be received, and discarded, one after the other.
 // MPI does not report dead peers and has no way to sleep: the failure detector detects the former, and the runtime has
 // to poll. After the death of a process MPI may fail between survivors as well. Which messages MPI accepts is not
 // checked here.
@@ -13,7 +14,6 @@
 #include <mpi.h>
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,7 +42,8 @@
   X(Irecv)                   \
   X(Isend)                   \
   X(Query_thread)            \
-  X(Test)
+  X(Test)                    \
+  X(Testsome)
 
 namespace plx::net::detail {
 
@@ -75,6 +76,8 @@ class mpi_bootstrap final : public bootstrap {
   void leave(double deadline_s) noexcept override;
 
   // For the transport.
+  /// Some requests have not completed: MPI must not be finalized.
+  void note_incomplete() noexcept { complete_ = false; }
   [[nodiscard]] const mpi_library& mpi() const noexcept { return mpi_; }
   [[nodiscard]] MPI_Comm heads() const noexcept { return heads_; }
   [[nodiscard]] MPI_Comm pieces() const noexcept { return pieces_; }
@@ -90,6 +93,7 @@ class mpi_bootstrap final : public bootstrap {
   locality_id here_ = 0;
   unsigned size_ = 1;
   bool ours_ = false;  // Parallax initialised MPI, and finalises it
+  bool complete_ = true;
 };
 
 /// Called by all localities of the job together. Errors: one line. Requires: `b` is an mpi_bootstrap.
@@ -113,30 +117,33 @@ class mpi_transport final : public process_transport {
     outgoing* message = nullptr;  // of a send
     void* announced = nullptr;    // of a receive; null if the receiver refused it
     bool ok = true;
-    std::vector<MPI_Request> requests;
-    std::vector<std::byte> bytes;  // of the announcement, or for pieces that are discarded
-  };
-  struct place_for_head {
-    std::vector<std::byte> bytes;
-    MPI_Request request{};
+    bool given_up = false;             // its peer is lost; MPI may still use its memory
+    unsigned open = 0;                 // requests
+    std::size_t at = 0;                // its index in under_way_
+    int tag = 0;                       // of its pieces
+    std::vector<std::byte> bytes;      // of the announcement, or for pieces that are discarded
+    std::vector<std::size_t> discard;  // sizes of pieces that will be received into `bytes`, the next one last
   };
 
   void issue(outgoing& m) noexcept override;
   bool advance() noexcept override;
   void handle_losses() noexcept override;
   void give_up_all() noexcept override;
-  void issue_pieces(outgoing& m, under_way& u) noexcept;
-  void send_bytes(under_way& u, std::span<const std::byte> bytes, int tag, MPI_Comm where) noexcept;
+  void issue_pieces(outgoing& m) noexcept;
+  bool send_bytes(locality_id to, std::span<const std::byte> bytes, int tag, MPI_Comm where,
+                  MPI_Request& request) noexcept;
+  void send_part(under_way& u, std::span<const std::byte> bytes, int tag, MPI_Comm where) noexcept;
   void receive_bytes(under_way& u, void* to, std::size_t bytes) noexcept;
+  void receive_next(under_way& u) noexcept;
 
-  void listen(place_for_head& p) noexcept;
-  bool receive_heads() noexcept;
-  void refuse(locality_id from, const char* why) noexcept;
+  void listen(std::size_t i) noexcept;
+  bool complete_some() noexcept;
+  void take_head(std::size_t i, const MPI_Status& status) noexcept;
   void take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept;
-  bool finish_some() noexcept;
-  bool finished(under_way& u) noexcept;
-  void hand_back(under_way& u, bool ok) noexcept;
-  void finish_given_up() noexcept;
+  void refuse(locality_id from, const char* why) noexcept;
+  under_way& begin(locality_id peer) noexcept;
+  void add(under_way& u, MPI_Request request) noexcept;
+  void end(under_way& u) noexcept;
   void lose(const loss& l) noexcept;
   void give_up(locality_id who) noexcept;
 
@@ -144,9 +151,16 @@ class mpi_transport final : public process_transport {
   const mpi_library& mpi_;
   receiver* receiver_ = nullptr;
   std::vector<char> lost_;
-  std::deque<place_for_head> heads_;  // the first is the one that MPI fills next
+  bool ending_ = false;  // heads are no longer received
+  std::uint64_t messages_ = 0;
+  std::vector<std::vector<std::byte>> heads_;  // memory of the receives of heads, which are the first of requests_
+  // All requests that MPI has not completed, so that one call checks them; with the message each belongs to, null for
+  // heads. During complete_some() entries are only appended.
+  std::vector<MPI_Request> requests_;
+  std::vector<under_way*> of_;
+  std::vector<int> completed_;  // of one call of MPI_Testsome
+  std::vector<MPI_Status> statuses_;
   std::vector<std::unique_ptr<under_way>> under_way_;
-  std::vector<std::unique_ptr<under_way>> given_up_;  // with lost peers; MPI may still use their memory
 };
 
 }  // namespace plx::net::detail
