@@ -8,21 +8,23 @@
 //   v.sort().get();
 //
 // Created, resized and destroyed by all members together. The algorithms are collective calls: every member makes the
-// same ones in the same order; each member works on its own part, and its future is ready when all are done. get(),
-// set() and their bulk forms are one-sided calls to the owners of the elements; synchronize reads with writes of other
-// members by fence().
+// same ones in the same order; each member works on its own part with all its workers, so functions and operations are
+// called concurrently, and its future is ready when all are done. get(), set() and their bulk forms are one-sided calls
+// to the owners of the elements; synchronize reads with writes of other members by fence().
 //
 // Results are those of the standard algorithms; for floating-point numbers, reduce() and scans differ by rounding
 // between numbers of localities. sort() is not stable. Errors: those of collective calls and actions, by the future;
 // the part of a lost locality is lost. Thread safety: access to the elements is not synchronized. Cost: get() is a
-// round trip, local elements cost no message; sort() sends each element at most twice. Example:
-// net/test/partitioned_vector_test.cpp
+// round trip, local elements cost no message; sort() sends each element at most twice, and 32 samples of each member to
+// all. Example: net/test/partitioned_vector_test.cpp
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -32,6 +34,10 @@
 #include "base/assert.hpp"
 #include "net/action.hpp"
 #include "net/collectives.hpp"
+#include "rt/algorithm/for_each.hpp"
+#include "rt/algorithm/reduce.hpp"
+#include "rt/algorithm/scan.hpp"
+#include "rt/algorithm/sort.hpp"
 #include "rt/when_all.hpp"
 
 namespace plx::net {
@@ -71,18 +77,22 @@ constexpr element_type element_type_of() noexcept {
   return &element_type_mark<T>;
 }
 
-/// The local parts by id of the vector and type of its elements.
+/// The local parts by id of the vector and type of its elements. A remote call that uses a part shares it, so that the
+/// part lives until the call has ended.
 class part_table {
  public:
-  void put(std::uint64_t id, element_type type, void* part) {
+  void put(std::uint64_t id, element_type type, std::shared_ptr<void> part) {
     if (find(id, type) != parts_.end())
       throw std::logic_error("two partitioned vectors have the same name: rename one");
-    parts_.push_back({id, type, part});
+    parts_.push_back({id, type, std::move(part)});
+  }
+  void replace(std::uint64_t id, element_type type, std::shared_ptr<void> part) noexcept {
+    if (const auto at = find(id, type); at != parts_.end()) at->part.swap(part);
   }
   void remove(std::uint64_t id, element_type type) noexcept {
     if (const auto at = find(id, type); at != parts_.end()) parts_.erase(at);
   }
-  [[nodiscard]] void* get(std::uint64_t id, element_type type) {
+  [[nodiscard]] std::shared_ptr<void> get(std::uint64_t id, element_type type) {
     const auto at = find(id, type);
     if (at == parts_.end()) throw std::runtime_error("no such partitioned vector on this locality");
     return at->part;
@@ -92,7 +102,7 @@ class part_table {
   struct entry {
     std::uint64_t id;
     element_type type;
-    void* part;
+    std::shared_ptr<void> part;
   };
   std::vector<entry>::iterator find(std::uint64_t id, element_type type) noexcept {
     return std::find_if(parts_.begin(), parts_.end(), [=](const entry& e) { return e.id == id && e.type == type; });
@@ -126,17 +136,24 @@ class segments final : public service {
  public:
   explicit segments(node&) {}
   template <class T>
-  void put(std::uint64_t id, std::vector<T>* part) {
+  void put(std::uint64_t id, std::shared_ptr<std::vector<T>> part) {
     const plx::detail::spin_guard guard(lock_);
-    if (part == nullptr)
-      parts_.remove(id, element_type_of<T>());
-    else
-      parts_.put(id, element_type_of<T>(), part);
+    parts_.put(id, element_type_of<T>(), std::move(part));
   }
   template <class T>
-  std::vector<T>& at(std::uint64_t id) {
+  void replace(std::uint64_t id, std::shared_ptr<std::vector<T>> part) noexcept {
     const plx::detail::spin_guard guard(lock_);
-    return *static_cast<std::vector<T>*>(parts_.get(id, element_type_of<T>()));
+    parts_.replace(id, element_type_of<T>(), std::move(part));
+  }
+  template <class T>
+  void remove(std::uint64_t id) noexcept {
+    const plx::detail::spin_guard guard(lock_);
+    parts_.remove(id, element_type_of<T>());
+  }
+  template <class T>
+  std::shared_ptr<std::vector<T>> at(std::uint64_t id) {
+    const plx::detail::spin_guard guard(lock_);
+    return std::static_pointer_cast<std::vector<T>>(parts_.get(id, element_type_of<T>()));
   }
 
  private:
@@ -146,16 +163,49 @@ class segments final : public service {
 
 template <class T>
 std::vector<T> read_part(std::uint64_t id, std::uint64_t first, std::uint64_t n) {
-  const std::vector<T>& part = node_here().get<segments>().at<T>(id);
-  check_part(first, n, part.size());
-  const auto begin = part.begin() + static_cast<std::ptrdiff_t>(first);
+  const std::shared_ptr<const std::vector<T>> part = node_here().get<segments>().at<T>(id);
+  check_part(first, n, part->size());
+  const auto begin = part->begin() + static_cast<std::ptrdiff_t>(first);
   return std::vector<T>(begin, begin + static_cast<std::ptrdiff_t>(n));
 }
 template <class T>
 void write_part(std::uint64_t id, std::uint64_t first, const std::vector<T>& values) {
-  std::vector<T>& part = node_here().get<segments>().at<T>(id);
-  check_part(first, values.size(), part.size());
-  std::copy(values.begin(), values.end(), part.begin() + static_cast<std::ptrdiff_t>(first));
+  const std::shared_ptr<std::vector<T>> part = node_here().get<segments>().at<T>(id);
+  check_part(first, values.size(), part->size());
+  std::copy(values.begin(), values.end(), part->begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+/// Samples of a sorted part, for the borders between the ranks: one at a pseudo-random place in each of `n` equal
+/// stretches. The places differ between ranks: if all took the same ones, equal parts would have no borders between
+/// them.
+inline std::vector<std::uint64_t> sample_places(std::size_t size, unsigned rank, std::size_t n = 32) {
+  std::vector<std::uint64_t> places;
+  n = std::min(n, size);
+  std::uint64_t random = (rank + 1) * 0x9e3779b97f4a7c15u;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t begin = size / n * i + size % n * i / n, end = size / n * (i + 1) + size % n * (i + 1) / n;
+    random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+    places.push_back(begin + random % (end - begin));
+  }
+  return places;
+}
+
+/// A border between two ranks of a sort: elements up to this one go to the lower rank. Equal values are in the order of
+/// rank and place, so that they are divided as well.
+template <class T>
+struct border {
+  T value;
+  unsigned rank;
+  std::uint64_t place;
+};
+
+/// How many elements of a sorted part of rank `rank` are up to the border.
+template <class T, class Less>
+std::size_t elements_up_to(const std::vector<T>& part, unsigned rank, const border<T>& b, const Less& less) {
+  if (rank == b.rank) return static_cast<std::size_t>(b.place) + 1;
+  const auto at = rank < b.rank ? std::upper_bound(part.begin(), part.end(), b.value, less)
+                                : std::lower_bound(part.begin(), part.end(), b.value, less);
+  return static_cast<std::size_t>(at - part.begin());
 }
 
 }  // namespace net::detail
@@ -168,18 +218,19 @@ class partitioned_vector {
   /// this one lives.
   explicit partitioned_vector(const std::string& name, std::size_t size = 0, const T& value = T())
       : all_("partitioned_vector " + name), id_(net::hash_of(name)), parts_(size, all_.size()) {
-    part_.assign(parts_.size_of(all_.rank()), value);
-    place().put(id_, &part_);
+    part_ = std::make_shared<std::vector<T>>(parts_.size_of(all_.rank()), value);
+    place().template put<T>(id_, part_);
     all_.barrier().get();
   }
-  /// Collective; no member may use the vector any more.
-  ~partitioned_vector() { place().template put<T>(id_, nullptr); }
+  /// Collective; no member may use the vector any more. Remote calls that still run keep the elements they use alive;
+  /// later ones end with an exception.
+  ~partitioned_vector() { place().template remove<T>(id_); }
   partitioned_vector(const partitioned_vector&) = delete;
   partitioned_vector& operator=(const partitioned_vector&) = delete;
 
   [[nodiscard]] std::size_t size() const noexcept { return parts_.size(); }  ///< elements of all parts
   /// The local elements; the first of them is element first() of the vector.
-  [[nodiscard]] std::span<T> local() noexcept { return part_; }
+  [[nodiscard]] std::span<T> local() noexcept { return *part_; }
   [[nodiscard]] std::size_t first() const noexcept { return parts_.begin_of(all_.rank()); }  ///< index of local()[0]
   /// The localities that share the vector.
   [[nodiscard]] const communicator& members() const noexcept { return all_; }
@@ -226,22 +277,23 @@ class partitioned_vector {
     return async([this, size, value] {
       const net::partition next(size, all_.size());
       std::vector<std::vector<T>> out(all_.size());
-      for (std::size_t k = 0; k < part_.size() && first() + k < size; ++k)
-        out[next.rank_of(first() + k)].push_back(std::move(part_[k]));
+      std::vector<T>& part = *part_;
+      for (std::size_t k = 0; k < part.size() && first() + k < size; ++k)
+        out[next.rank_of(first() + k)].push_back(std::move(part[k]));
       take(next, all_.all_to_all(out).get(), value);
       all_.barrier().get();
     });
   }
 
-  /// f(element) for each. Collective.
+  /// f(element) for each, concurrently. Collective.
   template <class F>
   future<void> for_each(F f) {
     return async([this, f = std::move(f)]() mutable {
-      for (T& v : part_) f(v);
+      plx::for_each(par(execution::task), part_->begin(), part_->end(), std::move(f)).get();
       all_.barrier().get();
     });
   }
-  /// element = f(element) for each. Collective.
+  /// element = f(element) for each, concurrently. Collective.
   template <class F>
   future<void> transform(F f) {
     return for_each([f = std::move(f)](T& v) mutable { v = f(std::as_const(v)); });
@@ -250,40 +302,44 @@ class partitioned_vector {
   template <class Op>
   future<T> reduce(T init, Op op) const {
     return async([this, init = std::move(init), op]() -> T {
-      const auto sum = all_.all_reduce(sum_of_part(op), optionally(op)).get();
-      return sum.empty() ? init : T(op(init, sum[0]));
+      const std::optional<T> sum = all_.all_reduce(sum_of_part(op), optionally(op)).get();
+      return sum ? T(op(init, *sum)) : init;
     });
   }
   /// Replaces each element by the combination of all up to it. Requires: op is associative. Collective.
   template <class Op>
   future<void> inclusive_scan(Op op) {
-    return scan(std::vector<T>(), std::move(op), true);
+    return scan(std::nullopt, std::move(op), true);
   }
   /// Replaces each element by the combination of init and all before it. Requires: op is associative. Collective.
   template <class Op>
   future<void> exclusive_scan(T init, Op op) {
-    return scan(std::vector<T>{std::move(init)}, std::move(op), false);
+    return scan(std::optional<T>(std::move(init)), std::move(op), false);
   }
-  /// Sorts by `less`. Collective. By regular sampling (Shi, Schaeffer, J. Parallel Distrib. Comput. 14 (1992) 361).
+  /// Sorts by `less`. Collective. By samples (Frazer, McKellar, J. ACM 17 (1970) 496): with any distribution of the
+  /// elements, equal ones included, a member has about size() / members of them at a time, at most twice that in
+  /// practice.
   template <class Less = ascending>
   future<void> sort(Less less = {}) {
     return async([this, less] {
       const unsigned n = all_.size();
-      std::sort(part_.begin(), part_.end(), less);
-      std::vector<T> samples;
-      for (unsigned i = 0; i < n && !part_.empty(); ++i) samples.push_back(part_[i * part_.size() / n]);
-      std::vector<T> pivots;
-      for (auto& s : all_.all_gather(samples).get()) pivots.insert(pivots.end(), s.begin(), s.end());
-      std::sort(pivots.begin(), pivots.end(), less);
+      std::vector<T>& part = *part_;
+      plx::sort(par(execution::task), part.begin(), part.end(), less).get();
+      const auto borders = choose_borders(less);
       std::vector<std::vector<T>> out(n);
-      for (T& v : part_) {
-        const auto below = std::upper_bound(pivots.begin(), pivots.end(), v, less) - pivots.begin();
-        const std::size_t to = pivots.empty() ? 0 : static_cast<std::size_t>(below) * n / (pivots.size() + 1);
-        out[to].push_back(std::move(v));
+      std::size_t begin = 0;
+      for (unsigned to = 0; to < n; ++to) {
+        std::size_t end = part.size();
+        if (to < borders.size())
+          end = std::max(begin, net::detail::elements_up_to(part, all_.rank(), borders[to], less));
+        out[to].assign(std::make_move_iterator(part.begin() + static_cast<std::ptrdiff_t>(begin)),
+                       std::make_move_iterator(part.begin() + static_cast<std::ptrdiff_t>(end)));
+        begin = end;
       }
       std::vector<T> mine;
-      for (auto& from : all_.all_to_all(out).get()) mine.insert(mine.end(), from.begin(), from.end());
-      std::sort(mine.begin(), mine.end(), less);
+      for (auto& from : all_.all_to_all(out).get())
+        mine.insert(mine.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+      plx::sort(par(execution::task), mine.begin(), mine.end(), less).get();
       std::size_t at = all_.exclusive_scan(mine.size(), std::plus<>()).get().value_or(0);
       if (at > size() || mine.size() > size() - at)
         throw std::runtime_error("the localities together have more elements than their vector");
@@ -310,45 +366,67 @@ class partitioned_vector {
   }
   /// Sets the part to the received elements, filled up with `value`.
   void take(const net::partition& next, std::vector<std::vector<T>> come, const T& value) {
-    std::vector<T> part;
+    auto part = std::make_shared<std::vector<T>>();
+    part->reserve(next.size_of(all_.rank()));
     for (auto& from : come)
-      for (T& v : from) part.push_back(std::move(v));
-    part.resize(next.size_of(all_.rank()), value);
-    part_ = std::move(part);
+      for (T& v : from) part->push_back(std::move(v));
+    part->resize(next.size_of(all_.rank()), value);
+    part_ = part;
     parts_ = next;
+    place().template replace<T>(id_, std::move(part));
   }
   /// One value, or none if the part is empty.
   template <class Op>
-  std::vector<T> sum_of_part(const Op& op) const {
-    if (part_.empty()) return {};
-    T sum = part_[0];
-    for (std::size_t k = 1; k < part_.size(); ++k) sum = op(sum, part_[k]);
-    return {sum};
+  std::optional<T> sum_of_part(const Op& op) const {
+    const std::vector<T>& part = *part_;
+    if (part.empty()) return std::nullopt;
+    return plx::reduce(par(execution::task), part.begin() + 1, part.end(), T(part[0]), op).get();
   }
   template <class Op>
   static auto optionally(Op op) {
-    return [op](const std::vector<T>& a, const std::vector<T>& b) {
-      return a.empty() ? b : b.empty() ? a : std::vector<T>{op(a[0], b[0])};
+    return [op](const std::optional<T>& a, const std::optional<T>& b) {
+      return !a ? b : !b ? a : std::optional<T>(op(*a, *b));
     };
   }
+  /// `before`: what precedes the first element of the vector.
   template <class Op>
-  future<void> scan(std::vector<T> sum, Op op, bool inclusive) {
-    return async([this, sum = std::move(sum), op, inclusive]() mutable {
-      const auto before = all_.exclusive_scan(sum_of_part(op), optionally(op)).get();
-      if (before) sum = optionally(op)(sum, *before);
-      for (T& v : part_) {
-        std::vector<T> next = optionally(op)(sum, {v});
-        v = inclusive ? next[0] : sum[0];
-        sum = std::move(next);
-      }
+  future<void> scan(std::optional<T> before, Op op, bool inclusive) {
+    return async([this, before = std::move(before), op, inclusive]() mutable {
+      const std::optional<std::optional<T>> lower = all_.exclusive_scan(sum_of_part(op), optionally(op)).get();
+      if (lower) before = optionally(op)(before, *lower);
+      std::vector<T>& part = *part_;
+      const auto how = par(execution::task);
+      if (!inclusive)
+        plx::exclusive_scan(how, part.begin(), part.end(), part.begin(), *before, op).get();
+      else if (before)
+        plx::inclusive_scan(how, part.begin(), part.end(), part.begin(), op, *before).get();
+      else
+        plx::inclusive_scan(how, part.begin(), part.end(), part.begin(), op).get();
       all_.barrier().get();
     });
+  }
+  /// The borders between neighbouring ranks, fewer if there are few elements. Requires: the parts are sorted.
+  template <class Less>
+  std::vector<net::detail::border<T>> choose_borders(const Less& less) const {
+    const std::vector<std::uint64_t> places = net::detail::sample_places(part_->size(), all_.rank());
+    std::vector<T> values;
+    for (const std::uint64_t at : places) values.push_back((*part_)[at]);
+    const auto gathered = all_.all_gather(std::pair(std::move(values), places)).get();
+    std::vector<net::detail::border<T>> samples, borders;
+    for (unsigned rank = 0; rank < gathered.size(); ++rank)
+      for (std::size_t i = 0; i < gathered[rank].first.size(); ++i)
+        samples.push_back({gathered[rank].first[i], rank, gathered[rank].second[i]});
+    std::stable_sort(samples.begin(), samples.end(),
+                     [&less](const auto& a, const auto& b) { return less(a.value, b.value); });
+    for (std::size_t k = 1; k < all_.size() && !samples.empty(); ++k)
+      borders.push_back(samples[std::min(samples.size() * k / all_.size(), samples.size() - 1)]);
+    return borders;
   }
 
   communicator all_;
   std::uint64_t id_;
   net::partition parts_;
-  std::vector<T> part_;
+  std::shared_ptr<std::vector<T>> part_;  // also in the table of the local parts
 };
 
 }  // namespace plx

@@ -2,12 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <functional>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <string>
 #include <utility>
 
+#include "base/test/timeout_test.hpp"
+#include "net/archive.hpp"
 #include "net/simulation.hpp"
 #include "net/test/threads_test.hpp"
 
@@ -78,6 +83,85 @@ TEST(PartitionedVector, ResultsDoNotDependOnMessageOrder) {
     net::simulation sim({.localities = 3, .seed = seed});
     sim.run([] { compare_with_std(50, 20); });
   }
+}
+
+// The numbers of elements that each of several ranks gets in a sort, from parts with these elements.
+std::vector<std::size_t> shares(std::vector<std::vector<int>> parts) {
+  std::vector<net::detail::border<int>> samples;
+  const auto n = static_cast<unsigned>(parts.size());
+  for (unsigned r = 0; r < n; ++r) {
+    std::sort(parts[r].begin(), parts[r].end());
+    for (const std::uint64_t at : net::detail::sample_places(parts[r].size(), r)) {
+      EXPECT_LT(at, parts[r].size());
+      samples.push_back({parts[r][at], r, at});
+    }
+  }
+  std::stable_sort(samples.begin(), samples.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  std::vector<std::size_t> up_to(n + 1);
+  for (unsigned k = 1; k <= n; ++k)
+    for (unsigned r = 0; r < n; ++r)
+      up_to[k] += k == n ? parts[r].size()
+                         : net::detail::elements_up_to(parts[r], r, samples[samples.size() * k / n], std::less<>());
+  std::vector<std::size_t> each;
+  for (unsigned k = 0; k < n; ++k) each.push_back(up_to[k + 1] - up_to[k]);
+  return each;
+}
+
+TEST(PartitionedVector, SortDividesAnyElementsNearlyEqually) {
+  for (const unsigned ranks : {2u, 8u, 64u})
+    for (const int kind : {0, 1, 2, 3}) {
+      SCOPED_TRACE(testing::Message() << ranks << " ranks, kind " << kind);
+      constexpr std::size_t each = 500;
+      std::vector<std::vector<int>> parts(ranks);
+      for (unsigned r = 0; r < ranks; ++r)
+        for (std::size_t i = 0; i < each; ++i) {
+          const auto place = static_cast<int>(r * each + i);
+          // All equal; three values; the same numbers everywhere; sorted already.
+          parts[r].push_back(kind == 0 ? 7 : kind == 1 ? place % 3 : kind == 2 ? static_cast<int>(i) : place);
+        }
+      for (const std::size_t n : shares(std::move(parts))) EXPECT_LE(n, 2 * each);
+    }
+}
+
+std::atomic<bool> armed{false}, copying{false}, removed{false};
+// Its copy waits until the vector that it is in has been destroyed.
+struct witness {
+  int alive = 1;
+  witness() = default;
+  witness(const witness& o) {
+    if (!armed.exchange(false)) return;
+    copying = true;
+    EXPECT_TRUE(comes_true([] { return removed.load(); }));
+    EXPECT_EQ(o.alive, 1) << "its memory was freed during the copy";
+  }
+  witness& operator=(const witness&) = default;
+  ~witness() { alive = 0; }
+  template <class Archive>
+  void serialize(Archive& archive) {
+    archive(alive);
+  }
+};
+
+TEST(PartitionedVector, ElementsLiveUntilRemoteReadsHaveEnded) {
+  net::test::localities all(2);
+  copying = removed = false;
+  all.run_all([] {
+    auto v = std::make_unique<partitioned_vector<witness>>("witnesses", 0);
+    v->resize(2).get();
+    const std::uint64_t id = net::hash_of("witnesses");
+    v->fence().get();
+    if (v->members().rank() == 0) {
+      armed = true;
+      auto f = async<&net::detail::read_part<witness>>(1, id, std::uint64_t{0}, std::uint64_t{1});
+      EXPECT_EQ(f.get().size(), 1u);
+    } else {
+      EXPECT_TRUE(comes_true([] { return copying.load(); }));
+    }
+    if (v->members().rank() == 1) {
+      v.reset();
+      removed = true;
+    }
+  });
 }
 
 TEST(PartitionedVector, ElementsCanBeSetOnAnyLocality) {
