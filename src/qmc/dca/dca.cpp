@@ -139,17 +139,30 @@ result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, 
 
 std::optional<estimate> transition_temperature(std::span<const double> t, std::span<const estimate> lambda) {
   for (std::size_t i = 1; i < t.size(); ++i) {
-    if (!(lambda[i].value >= 1 && lambda[i - 1].value < 1)) continue;
-    const auto at = [&](double high, double low) {
-      const double part = (1 - high) / (low - high);
-      return t[i - 1] * std::pow(t[i] / t[i - 1], part);
+    const double high = lambda[i - 1].value, low = lambda[i].value;
+    if (!(low >= 1 && high < 1)) continue;
+    const double crossing = std::log(t[i - 1]) + (1 - high) / (low - high) * std::log(t[i] / t[i - 1]);
+    std::vector<std::size_t> used;
+    for (std::size_t j = 0; j < t.size(); ++j) used.push_back(j);
+    const auto bracket_first = [&](std::size_t j) {
+      return std::pair(j != i && j != i - 1, std::abs(std::log(t[j]) - crossing));
     };
-    // Derivatives of T_c with respect to both eigenvalues.
-    const double high = lambda[i - 1].value, low = lambda[i].value, tc = at(high, low),
-                 slope = std::log(t[i] / t[i - 1]) * tc;
-    const double by_high = slope * (1 - low) / ((low - high) * (low - high));
-    const double by_low = -slope * (1 - high) / ((low - high) * (low - high));
-    return estimate{tc, std::hypot(by_high * lambda[i - 1].error, by_low * lambda[i].error)};
+    std::sort(used.begin(), used.end(),
+              [&](std::size_t x, std::size_t y) { return bracket_first(x) < bracket_first(y); });
+    used.resize(std::min<std::size_t>(used.size(), 4));
+    // lambda = a + b x with x = ln T - crossing; the slope between the first two is negative.
+    for (;; used.pop_back()) {
+      double w = 0, wx = 0, wxx = 0, wy = 0, wxy = 0;
+      for (std::size_t j : used) {
+        const double x = std::log(t[j]) - crossing, weight = 1 / std::max(lambda[j].error * lambda[j].error, 1e-24);
+        w += weight, wx += weight * x, wxx += weight * x * x;
+        wy += weight * lambda[j].value, wxy += weight * x * lambda[j].value;
+      }
+      const double d = w * wxx - wx * wx, a = (wxx * wy - wx * wxy) / d, b = (w * wxy - wx * wy) / d;
+      if (b >= 0 && used.size() > 2) continue;
+      const double x = (1 - a) / b, tc = std::exp(crossing + x);
+      return estimate{tc, tc * std::sqrt((wxx - 2 * x * wx + x * x * w) / d) / std::abs(b)};
+    }
   }
   return std::nullopt;
 }

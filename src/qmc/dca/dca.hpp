@@ -95,8 +95,9 @@ class dca_observer {
 /// inverted.
 result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from = nullptr);
 
-/// Where lambda(T) = 1 first, from high temperatures on: linear in ln T between two temperatures, with the errors of
-/// both eigenvalues. Empty if lambda stays below 1. Shapes: t and lambda [n], t descending.
+/// Where lambda(T) = 1 first, from high temperatures on: by the straight line in ln T that fits the eigenvalues on both
+/// sides and those of the two nearest temperatures best, with their errors as weights. Empty if lambda stays below 1.
+/// Shapes: t and lambda [n], t descending.
 std::optional<estimate> transition_temperature(std::span<const double> t, std::span<const estimate> lambda);
 
 /// Values of a self-energy at the frequencies of another temperature: linear in the frequency, constant beyond the

@@ -160,14 +160,31 @@ TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
 }
 
 TEST(Transition, InterpolatesInTheLogarithmOfT) {
-  const double t[] = {0.2, 0.1, 0.08, 0.07};
-  const estimate lambda[] = {{0.5, 0.01}, {0.8, 0.02}, {0.9, 0.01}, {1.1, 0.03}};
+  const double t[] = {0.08, 0.07};
+  const estimate lambda[] = {{0.9, 0.01}, {1.1, 0.03}};
   const auto tc = transition_temperature(t, lambda);
   ASSERT_TRUE(tc.has_value());
   EXPECT_NEAR(tc->value, std::sqrt(0.08 * 0.07), 1e-12);
-  // d ln Tc = ln(0.07 / 0.08) / 0.04 (0.1 dlambda_3 + 0.1 dlambda_4)
+  // d ln Tc = ln(0.07 / 0.08) / 0.04 (0.1 dlambda_1 + 0.1 dlambda_2)
   EXPECT_NEAR(tc->error, tc->value * std::log(0.08 / 0.07) / 0.04 * 0.1 * std::hypot(0.01, 0.03), 1e-9);
-  EXPECT_FALSE(transition_temperature(std::span(t, 3), std::span(lambda, 3)).has_value());
+  EXPECT_FALSE(transition_temperature(std::span(t, 1), std::span(lambda, 1)).has_value());
+}
+
+TEST(Transition, FitsFourTemperatures) {
+  const double t[] = {1, 0.1, 0.09, 0.08, 0.07};
+  std::vector<estimate> lambda;
+  for (double x : t) lambda.push_back({1 - 0.3 * std::log(x / 0.076), 0.01});
+  const auto exact = transition_temperature(t, lambda);
+  ASSERT_TRUE(exact.has_value());
+  EXPECT_NEAR(exact->value, 0.076, 1e-12);
+  lambda[0].value = 0;  // too far to be used
+  EXPECT_EQ(transition_temperature(t, lambda)->value, exact->value);
+  // T_c and its error from normal equations in ln T, computed independently.
+  const double noise[] = {0, 0.012, -0.004, -0.009, 0.006}, errors[] = {0.01, 0.02, 0.01, 0.01, 0.005};
+  for (int i = 0; i < 5; ++i) lambda[i] = {lambda[i].value + noise[i], errors[i]};
+  const auto noisy = transition_temperature(t, lambda);
+  EXPECT_NEAR(noisy->value, 0.07647722112541035, 1e-9);
+  EXPECT_NEAR(noisy->error, 0.0009369496160079742, 1e-9);
 }
 
 TEST(Transition, SelfEnergyAtAnotherTemperature) {
