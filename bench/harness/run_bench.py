@@ -123,6 +123,7 @@ JOBS = {
         Part("all_reduce", transport=""), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
         Part("round_trip", "_over_mpi", MPI), Part("rates", "_over_mpi", MPI),
     ),
+    "parquet": (Part("rotation", transport=""),),
 }
 
 

@@ -67,20 +67,15 @@ void rotation_exchange::each_row(int source_slab, rotation r, unsigned to_rank, 
   }
 }
 
-// f(i, j, place): the elements of a row; i and j are rows and columns of the target.
+// f(n, n', column, column'): the frequencies of a row's elements, and their columns in the slab of the target.
 template <class F>
-void rotation_exchange::each_element(const row& at, F&& f) const {
-  const transfer q = grid_.transfer_of(at.target);
-  const bool ph = enters_particle_hole(at.r);
-  const int begin = grid_.first(ph, q.frequency), columns = grid_.columns(q.frequency), n_momenta = grid_.n_momenta();
-  for (int column = 0; column < columns; ++column)
-    for (int k = 0; k < n_momenta; ++k) {
-      const fermion here = {k, begin + column};
-      const fermion kp = partner(grid_.lattice(), at.r, here, {q.momentum, q.frequency}, at.source);
-      const int other = kp.n - begin;
-      if (other < 0 || other >= columns) break;  // for all momenta
-      f(column * n_momenta + k, other * n_momenta + kp.k, here, kp);
-    }
+void rotation_exchange::each_column(const row& at, F&& f) const {
+  const int m = grid_.transfer_of(at.target).frequency, begin = grid_.first(enters_particle_hole(at.r), m),
+            columns = grid_.columns(m);
+  for (int column = 0; column < columns; ++column) {
+    const int np = partner(grid_.lattice(), at.r, {0, begin + column}, {0, m}, {0, at.source.m}).n;
+    if (np >= begin && np < begin + columns) f(begin + column, np, column, np - begin);
+  }
 }
 
 int rotation_exchange::row_size(const row& at) const noexcept {
@@ -118,20 +113,37 @@ auto rotation_exchange::row_of(std::uint64_t number) const -> row {
 }
 
 void rotation_exchange::fill(const vertex_reader& local, const row& at, complex* out) const {
+  const auto& lattice = grid_.lattice();
   const transfer q = grid_.transfer_of(at.target);
-  each_element(at, [&](int, int, fermion k, fermion kp) {
-    const auto v = read(local, at.r, rotated(grid_.lattice(), at.r, k, kp, {q.momentum, q.frequency}));
-    *out++ = v.a;
-    *out++ = v.b;
+  const int n_momenta = grid_.n_momenta();
+  std::vector<int> second(n_momenta);  // by K
+  for (int k = 0; k < n_momenta; ++k) {
+    const int kp = partner(lattice, at.r, {k, 0}, {q.momentum, 0}, {at.source.k, 0}).k;
+    second[k] = rotated(lattice, at.r, {k, 0}, {kp, 0}, {q.momentum, 0}).kp.k;
+  }
+  each_column(at, [&](int n, int np, int, int) {
+    const auto place = rotated(lattice, at.r, {0, n}, {0, np}, {0, q.frequency});
+    const vertex_window window = local.at(reads_particle_hole(at.r), place.k.n, place.kp.n, place.q.m);
+    for (int k = 0; k < n_momenta; ++k) {
+      const auto v = window(k, second[k], at.source.k);
+      *out++ = v.a;
+      *out++ = v.b;
+    }
   });
 }
 
 void rotation_exchange::store(const row& at, const complex* in) {
   auto& to = rotated_[index(at.r, at.target)];
-  const std::size_t outside = grid_.rows(grid_.transfer_of(at.target).frequency) - 1;
-  each_element(at, [&](int i, int j, fermion, fermion) {
-    to[i + j * outside] = {in[0], in[1]};
-    in += 2;
+  const transfer q = grid_.transfer_of(at.target);
+  const int n_momenta = grid_.n_momenta();
+  const std::size_t outside = grid_.rows(q.frequency) - 1;
+  std::vector<int> partners(n_momenta);  // by K
+  for (int k = 0; k < n_momenta; ++k)
+    partners[k] = partner(grid_.lattice(), at.r, {k, 0}, {q.momentum, 0}, {at.source.k, 0}).k;
+  each_column(at, [&](int, int, int column, int other) {
+    channel_pair* begin = to.data() + static_cast<std::size_t>(column) * n_momenta +
+                          static_cast<std::size_t>(other) * n_momenta * outside;
+    for (int k = 0; k < n_momenta; ++k, in += 2) begin[k + partners[k] * outside] = {in[0], in[1]};
   });
 }
 
@@ -248,25 +260,36 @@ void rotation_exchange::irreducible(const vertex_reader& local, bool particle_ho
                                     matrix_view<complex> b) const {
   const auto& lattice = grid_.lattice();
   const double u = local.green().model().u;
-  const int n_momenta = grid_.n_momenta(), begin = grid_.first(particle_hole, q.frequency), outside = a.rows - 1;
+  const int n_momenta = grid_.n_momenta(), m = q.frequency, first = grid_.first(particle_hole, m),
+            columns = grid_.columns(m);
+  const std::size_t outside = static_cast<std::size_t>(columns) * n_momenta;
   const rotation rs[2] = {particle_hole ? rotation::crossed : rotation::direct,
                           particle_hole ? rotation::pairs : rotation::exchanged};
-  const std::vector<channel_pair>* kept[2] = {&rotated_[index(rs[0], grid_.slab(q))],
-                                              &rotated_[index(rs[1], grid_.slab(q))]};
-  for (int j = 0; j < outside; ++j)
-    for (int i = 0; i < outside; ++i) {
-      const fermion k{i % n_momenta, begin + i / n_momenta}, kp{j % n_momenta, begin + j / n_momenta};
-      channel_pair v[2];
+  const rotation_momenta momenta[2] = {{lattice, rs[0], q.momentum}, {lattice, rs[1], q.momentum}};
+  const channel_pair* kept[2] = {rotated_[index(rs[0], grid_.slab(q))].data(),
+                                 rotated_[index(rs[1], grid_.slab(q))].data()};
+  for (int np = 0; np < columns; ++np)
+    for (int n = 0; n < columns; ++n) {
+      // Beyond the largest transfer the vertex follows from the propagator, on any locality.
+      bool beyond[2];
+      vertex_window window[2];
       for (int x = 0; x < 2; ++x) {
-        const auto at = rotated(lattice, rs[x], k, kp, {q.momentum, q.frequency});
-        // Beyond the largest transfer the vertex follows from the propagator.
-        v[x] = std::abs(at.q.m) < grid_.bosons() ? (*kept[x])[i + static_cast<std::size_t>(j) * outside]
-                                                 : read(local, rs[x], at);
+        const auto place = rotated(lattice, rs[x], {0, first + n}, {0, first + np}, {0, m});
+        beyond[x] = std::abs(place.q.m) >= grid_.bosons();
+        if (beyond[x]) window[x] = local.at(reads_particle_hole(rs[x]), place.k.n, place.kp.n, place.q.m);
       }
-      const auto gamma =
-          particle_hole ? combine_particle_hole(u, v[0], v[1]) : combine_particle_particle(u, v[0], v[1]);
-      a(i, j) = gamma.a;
-      b(i, j) = gamma.b;
+      for (int kp = 0; kp < n_momenta; ++kp)
+        for (int k = 0; k < n_momenta; ++k) {
+          const int i = n * n_momenta + k, j = np * n_momenta + kp;
+          channel_pair v[2];
+          for (int x = 0; x < 2; ++x)
+            v[x] = beyond[x] ? window[x](k, momenta[x].second(k, kp), momenta[x].transfer(k, kp))
+                             : kept[x][i + j * outside];
+          const auto gamma =
+              particle_hole ? combine_particle_hole(u, v[0], v[1]) : combine_particle_particle(u, v[0], v[1]);
+          a(i, j) = gamma.a;
+          b(i, j) = gamma.b;
+        }
     }
   set_outside(particle_hole, u, a, b);
 }

@@ -60,7 +60,7 @@ class rotation_exchange {
   template <class F>
   void each_row(int source_slab, rotation r, unsigned to_rank, F&& f) const;
   template <class F>
-  void each_element(const row& at, F&& f) const;
+  void each_column(const row& at, F&& f) const;
   int row_size(const row& at) const noexcept;
   std::uint64_t number_of(const row& at) const noexcept;
   row row_of(std::uint64_t number) const;

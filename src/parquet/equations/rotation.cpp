@@ -33,18 +33,6 @@ fermion partner(const qmc::cluster& c, rotation r, fermion k, boson q, boson sou
   return {c.momentum_difference(c.momentum_difference(q.k, k.k), source.k), q.m - 1 - k.n - source.m};
 }
 
-channel_pair combine_particle_hole(double u, const channel_pair& crossed, const channel_pair& pairs) noexcept {
-  const auto &x = crossed, &y = pairs;
-  return {bare_vertex(channel::density, u) - 0.5 * x.a - 1.5 * x.b + 0.5 * y.a + 1.5 * y.b,
-          bare_vertex(channel::magnetic, u) - 0.5 * x.a + 0.5 * x.b - 0.5 * y.a + 0.5 * y.b};
-}
-
-channel_pair combine_particle_particle(double u, const channel_pair& direct, const channel_pair& exchanged) noexcept {
-  const auto &x = direct, &y = exchanged;
-  return {bare_vertex(channel::singlet, u) + 0.5 * (x.a + y.a) - 1.5 * (x.b + y.b),
-          bare_vertex(channel::triplet, u) + 0.5 * (y.a - x.a) + 0.5 * (y.b - x.b)};
-}
-
 channel_pair irreducible_particle_hole(const vertex_reader& phi, fermion k, fermion kp, boson q) noexcept {
   const auto& c = phi.grid().lattice();
   const auto at = [&](rotation r) { return read(phi, r, rotated(c, r, k, kp, q)); };
@@ -64,23 +52,42 @@ complex full_vertex(const vertex_reader& phi, channel c, fermion k, fermion kp, 
   return c == channel::density || c == channel::singlet ? gamma.a + reducible.a : gamma.b + reducible.b;
 }
 
+rotation_momenta::rotation_momenta(const qmc::cluster& c, rotation r, int q) : n_(c.n_sites()) {
+  for (int kp = 0; kp < n_; ++kp)
+    for (int k = 0; k < n_; ++k) {
+      const auto place = rotated(c, r, {k, 0}, {kp, 0}, {q, 0});
+      second_.push_back(place.kp.k);
+      transfer_.push_back(place.q.k);
+    }
+}
+
 void irreducible_slab(const vertex_reader& phi, bool particle_hole, transfer q, matrix_view<complex> a,
                       matrix_view<complex> b) noexcept {
   const auto& grid = phi.grid();
-  const int n_momenta = grid.n_momenta(), first = grid.first(particle_hole, q.frequency),
-            outside = grid.rows(q.frequency) - 1;
-  const boson transferred = {q.momentum, q.frequency};
-  const auto fermion_of = [&](int row) { return fermion{row % n_momenta, first + row / n_momenta}; };
-  for (int j = 0; j < outside; ++j) {
-    const fermion kp = fermion_of(j);
-    for (int i = 0; i < outside; ++i) {
-      const auto v = particle_hole ? irreducible_particle_hole(phi, fermion_of(i), kp, transferred)
-                                   : irreducible_particle_particle(phi, fermion_of(i), kp, transferred);
-      a(i, j) = v.a;
-      b(i, j) = v.b;
+  const auto& lattice = grid.lattice();
+  const double u = phi.green().model().u;
+  const int n_momenta = grid.n_momenta(), m = q.frequency, first = grid.first(particle_hole, m),
+            columns = grid.columns(m);
+  const rotation one = particle_hole ? rotation::crossed : rotation::direct,
+                 two = particle_hole ? rotation::pairs : rotation::exchanged;
+  const rotation_momenta of_one(lattice, one, q.momentum), of_two(lattice, two, q.momentum);
+  const auto window = [&](rotation r, int n, int np) {
+    const auto place = rotated(lattice, r, {0, n}, {0, np}, {0, m});
+    return phi.at(reads_particle_hole(r), place.k.n, place.kp.n, place.q.m);
+  };
+  for (int np = 0; np < columns; ++np)
+    for (int n = 0; n < columns; ++n) {
+      const vertex_window x = window(one, first + n, first + np), y = window(two, first + n, first + np);
+      for (int kp = 0; kp < n_momenta; ++kp)
+        for (int k = 0; k < n_momenta; ++k) {
+          const auto vx = x(k, of_one.second(k, kp), of_one.transfer(k, kp)),
+                     vy = y(k, of_two.second(k, kp), of_two.transfer(k, kp));
+          const auto v = particle_hole ? combine_particle_hole(u, vx, vy) : combine_particle_particle(u, vx, vy);
+          a(n * n_momenta + k, np * n_momenta + kp) = v.a;
+          b(n * n_momenta + k, np * n_momenta + kp) = v.b;
+        }
     }
-  }
-  set_outside(particle_hole, phi.green().model().u, a, b);
+  set_outside(particle_hole, u, a, b);
 }
 
 void set_outside(bool particle_hole, double u, matrix_view<complex> a, matrix_view<complex> b) noexcept {

@@ -12,6 +12,7 @@
 #pragma once
 
 #include <array>
+#include <vector>
 
 #include "num/dense/matrix.hpp"
 #include "parquet/vertex/vertex_reader.hpp"
@@ -42,8 +43,18 @@ inline channel_pair read(const vertex_reader& phi, rotation r, const vertex_plac
 }
 
 /// Gamma of two channels from their two rotations.
-channel_pair combine_particle_hole(double u, const channel_pair& crossed, const channel_pair& pairs) noexcept;
-channel_pair combine_particle_particle(double u, const channel_pair& direct, const channel_pair& exchanged) noexcept;
+inline channel_pair combine_particle_hole(double u, const channel_pair& crossed, const channel_pair& pairs) noexcept {
+  const auto &x = crossed, &y = pairs;
+  return {bare_vertex(channel::density, u) - 0.5 * x.a - 1.5 * x.b + 0.5 * y.a + 1.5 * y.b,
+          bare_vertex(channel::magnetic, u) - 0.5 * x.a + 0.5 * x.b - 0.5 * y.a + 0.5 * y.b};
+}
+
+inline channel_pair combine_particle_particle(double u, const channel_pair& direct,
+                                              const channel_pair& exchanged) noexcept {
+  const auto &x = direct, &y = exchanged;
+  return {bare_vertex(channel::singlet, u) + 0.5 * (x.a + y.a) - 1.5 * (x.b + y.b),
+          bare_vertex(channel::triplet, u) + 0.5 * (y.a - x.a) + 0.5 * (y.b - x.b)};
+}
 
 /// Gamma_d and Gamma_m, or Gamma_s and Gamma_t, at any frequencies.
 channel_pair irreducible_particle_hole(const vertex_reader& phi, fermion k, fermion kp, boson q) noexcept;
@@ -51,6 +62,18 @@ channel_pair irreducible_particle_particle(const vertex_reader& phi, fermion k, 
 
 /// The full vertex F of a channel at any frequencies.
 std::complex<double> full_vertex(const vertex_reader& phi, channel c, fermion k, fermion kp, boson q) noexcept;
+
+/// The momenta of a rotation at the transfer Q, for all K and K': place.k.k is K. Shape: [K'][K].
+class rotation_momenta {
+ public:
+  rotation_momenta(const qmc::cluster& c, rotation r, int q);
+  int second(int k, int kp) const noexcept { return second_[kp * n_ + k]; }
+  int transfer(int k, int kp) const noexcept { return transfer_[kp * n_ + k]; }
+
+ private:
+  int n_;
+  std::vector<int> second_, transfer_;
+};
 
 /// The irreducible vertices of two channels on a slab. The row and column of the outside is Lambda.
 /// Shapes: a, b: [rows(m)][rows(m)]. Cost: 4 reads per element in either case.

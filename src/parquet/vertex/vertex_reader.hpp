@@ -8,8 +8,7 @@
 #pragma once
 
 #include <complex>
-#include <cstdlib>
-#include <vector>
+#include <cstddef>
 
 #include "parquet/equations/propagator.hpp"
 #include "parquet/vertex/vertex_grid.hpp"
@@ -30,72 +29,94 @@ struct channel_pair {
   std::complex<double> a, b;
 };
 
+class vertex_reader;
+
+/// The vertices of two channels at fixed frequencies, for all momenta: what depends on frequencies is computed once.
+class vertex_window {
+ public:
+  /// At (K, K'; Q).
+  channel_pair operator()(int k, int kp, int q) const noexcept {
+    if (source_ == nullptr) return beyond(q);
+    const auto* at = source_ + (begin_ + q * slab_ + (row_ + k * row_step_) + (column_ + kp * column_step_) * rows_);
+    return conjugate_ ? channel_pair{std::conj(at[0]), std::conj(at[size_])} : channel_pair{at[0], at[size_]};
+  }
+
+ private:
+  friend class vertex_reader;
+  channel_pair beyond(int q) const noexcept;
+
+  const std::complex<double>* source_ = nullptr;  // null: beyond the largest transfer
+  std::ptrdiff_t begin_ = 0, slab_ = 0, size_ = 0, rows_ = 0;
+  std::ptrdiff_t row_ = 0, row_step_ = 0, column_ = 0, column_step_ = 0;  // steps are 0 outside
+  bool conjugate_ = false;
+  const propagator* green_ = nullptr;
+  bool particle_hole_ = true;
+  int m_ = 0;
+};
+
 class vertex_reader {
  public:
   /// phi: the reducible vertices of the slabs from first_slab on, as vertex_grid lays them out; others may not be read.
   /// All arguments must outlive this object.
   vertex_reader(const vertex_grid& grid, const propagator& g, const std::complex<double>* phi, int first_slab = 0)
-      : grid_(grid), g_(g), phi_(phi), skipped_(grid.slab_offset(first_slab)), u_squared_(g.model().u * g.model().u) {
-    for (int m = 0; m < grid.bosons(); ++m)
-      boxes_.push_back({grid.first(true, m), grid.first(false, m), grid.columns(m), grid.rows(m)});
-  }
+      : grid_(grid), g_(g), phi_(phi), skipped_(static_cast<std::ptrdiff_t>(grid.slab_offset(first_slab))) {}
 
   const vertex_grid& grid() const noexcept { return grid_; }
   const propagator& green() const noexcept { return g_; }
 
+  /// Phi_d and Phi_m, or Psi_s and Psi_t, at the frequencies with the numbers n, n' and m.
+  vertex_window at(bool particle_hole, int n, int np, int m) const noexcept {
+    vertex_window w;
+    w.conjugate_ = m < 0;
+    if (w.conjugate_) {
+      m = -m;
+      n = -1 - n;
+      np = -1 - np;
+    }
+    w.particle_hole_ = particle_hole;
+    w.m_ = m;
+    w.green_ = &g_;
+    if (m >= grid_.bosons()) return w;
+    const int first = grid_.first(particle_hole, m), columns = grid_.columns(m), n_momenta = grid_.n_momenta();
+    w.source_ = phi_;
+    w.rows_ = grid_.rows(m);
+    w.size_ = w.rows_ * w.rows_;
+    w.slab_ = static_cast<std::ptrdiff_t>(all_channels.size()) * w.size_;
+    w.begin_ = static_cast<std::ptrdiff_t>(grid_.slab_offset(grid_.slab({0, m}))) - skipped_ +
+               (particle_hole ? 0 : 2 * w.size_);
+    const auto place = [&](int number, std::ptrdiff_t& begin, std::ptrdiff_t& step) {
+      const bool inside = number >= first && number < first + columns;
+      begin = inside ? static_cast<std::ptrdiff_t>(number - first) * n_momenta : w.rows_ - 1;
+      step = inside ? 1 : 0;
+    };
+    place(n, w.row_, w.row_step_);
+    place(np, w.column_, w.column_step_);
+    return w;
+  }
   /// Phi_d and Phi_m at (k, k'; q).
-  channel_pair particle_hole(fermion k, fermion kp, boson q) const noexcept { return read<true>(k, kp, q); }
+  channel_pair particle_hole(fermion k, fermion kp, boson q) const noexcept {
+    return at(true, k.n, kp.n, q.m)(k.k, kp.k, q.k);
+  }
   /// Psi_s and Psi_t at (k, k'; q).
-  channel_pair particle_particle(fermion k, fermion kp, boson q) const noexcept { return read<false>(k, kp, q); }
+  channel_pair particle_particle(fermion k, fermion kp, boson q) const noexcept {
+    return at(false, k.n, kp.n, q.m)(k.k, kp.k, q.k);
+  }
 
  private:
-  struct box {
-    int first_ph, first_pp, columns, rows;
-  };
-
-  template <bool PH>
-  channel_pair read(fermion k, fermion kp, boson q) const noexcept {
-    const bool negative = q.m < 0;
-    if (negative) {
-      q.m = -q.m;
-      k.n = -1 - k.n;
-      kp.n = -1 - kp.n;
-    }
-    channel_pair v;
-    if (q.m >= grid_.bosons()) {
-      v = second_order<PH>(q);
-    } else {
-      const box& b = boxes_[q.m];
-      const std::size_t row = row_of(b, PH ? b.first_ph : b.first_pp, k),
-                        column = row_of(b, PH ? b.first_ph : b.first_pp, kp);
-      const std::size_t size = static_cast<std::size_t>(b.rows) * b.rows;
-      const auto* at =
-          phi_ + (grid_.slab_offset(grid_.slab({q.k, q.m})) - skipped_) + (PH ? 0 : 2 * size) + row + column * b.rows;
-      v = {at[0], at[size]};
-    }
-    return negative ? channel_pair{std::conj(v.a), std::conj(v.b)} : v;
-  }
-  std::size_t row_of(const box& b, int first, fermion k) const noexcept {
-    const auto column = static_cast<unsigned>(k.n - first);
-    return column < static_cast<unsigned>(b.columns) ? column * static_cast<std::size_t>(grid_.n_momenta()) + k.k
-                                                     : static_cast<std::size_t>(b.rows) - 1;
-  }
-  template <bool PH>
-  channel_pair second_order(boson q) const noexcept {
-    if constexpr (PH) {
-      const auto x = u_squared_ * g_.particle_hole(q.k, q.m);
-      return {x, x};
-    } else {
-      return {-2.0 * u_squared_ * g_.particle_particle(q.k, q.m), 0};
-    }
-  }
-
   const vertex_grid& grid_;
   const propagator& g_;
   const std::complex<double>* phi_;
-  std::size_t skipped_;
-  double u_squared_;
-  std::vector<box> boxes_;
+  std::ptrdiff_t skipped_;
 };
+
+inline channel_pair vertex_window::beyond(int q) const noexcept {
+  const double u_squared = green_->model().u * green_->model().u;
+  channel_pair v;
+  if (particle_hole_)
+    v.a = v.b = u_squared * green_->particle_hole(q, m_);
+  else
+    v = {-2.0 * u_squared * green_->particle_particle(q, m_), 0};
+  return conjugate_ ? channel_pair{std::conj(v.a), std::conj(v.b)} : v;
+}
 
 }  // namespace plx::parquet
