@@ -2,6 +2,8 @@
 // a short cool-down: measurements per second and core with 16 frequencies of the pair function, the shares of the
 // measurements in the time of a walker, and the efficiency of all cores. Moves per second of both walkers at given mean
 // expansion orders, on the periodic 2x2 cluster at half filling, where the order is proportional to beta.
+#include <sys/resource.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -12,6 +14,7 @@
 #include "num/saved_numbers.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/solver/submatrix_walker.hpp"
+#include "qmc_threads.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
 #include "timing.hpp"
@@ -140,6 +143,54 @@ void measure_walkers(bench::report& report, int order, int turns) {
   std::printf("# %s: %d vertices at the end\n", name.c_str(), fast.order());
 }
 
+struct usage {
+  double wall_s = 0, voluntary = 0, involuntary = 0;  // context switches
+};
+
+template <class F>
+usage usage_of(F&& f) {
+  rusage before{}, after{};
+  getrusage(RUSAGE_SELF, &before);
+  usage u;
+  u.wall_s = bench::wall_time_of(f);
+  getrusage(RUSAGE_SELF, &after);
+  u.voluntary = static_cast<double>(after.ru_nvcsw - before.ru_nvcsw);
+  u.involuntary = static_cast<double>(after.ru_nivcsw - before.ru_nivcsw);
+  return u;
+}
+
+// Threads that block: three walkers and five accumulators, on std::thread and on plx::thread, in turns; beside them the
+// chains of tasks with as many walkers.
+void compare_threads(bench::report& report, const impurity& p, int turns) {
+  constexpr int n_walkers = 3, n_accumulators = 5, measurements = 150;
+  bench::walkers_and_accumulators<bench::std_threads> blocking(p, n_walkers, n_accumulators);
+  bench::walkers_and_accumulators<bench::plx_threads> suspending(p, n_walkers, n_accumulators);
+  std::vector<double> time[3], voluntary[3], involuntary[3];
+  for (int turn = -1; turn < turns; ++turn) {
+    usage u[3];
+    u[0] = usage_of([&] { blocking.run(measurements); });
+    {
+      runtime rt({.bind = false});
+      u[1] = usage_of([&] { rt.run([&] { suspending.run(measurements); }); });
+      const monte_carlo_options o = {
+          .walkers = n_walkers, .bins = 1, .measurements = measurements, .warm_up = 200, .pair_frequencies = 16};
+      u[2] = usage_of([&] { rt.run([&] { return async_monte_carlo(p, o).get(); }); });
+    }
+    if (turn < 0) continue;  // warms up
+    for (int i = 0; i < 3; ++i) {
+      time[i].push_back(1e3 * u[i].wall_s / (n_walkers * measurements));
+      voluntary[i].push_back(u[i].voluntary);
+      involuntary[i].push_back(u[i].involuntary);
+    }
+  }
+  for (const int i : {0, 1, 2}) {
+    const std::string name = std::string("qmc/threads/") + (i == 0 ? "std" : i == 1 ? "plx" : "tasks");
+    report.add(name, bench::median(time[i]), "ms/measurement", bench::lower);
+    report.add(name + "/voluntary", bench::median(voluntary[i]), "context switches", bench::lower);
+    report.add(name + "/involuntary", bench::median(involuntary[i]), "context switches", bench::lower);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -163,6 +214,7 @@ int main(int argc, char** argv) {
   report.add("qmc/measure/g4", bench::median(pairs), "% of the time", bench::lower);
   report.add("qmc/measure/correlations", bench::median(correlations), "% of the time", bench::lower);
   report.add("qmc/scaling", bench::median(efficiencies), "% of all cores", bench::higher);
+  compare_threads(report, p, turns);
   for (int order : {50, 120, 300, 1000}) measure_walkers(report, order, turns);
   return report.finish();
 }
