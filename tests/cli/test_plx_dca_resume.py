@@ -69,7 +69,8 @@ def test_a_run_stopped_within_iterations_ends_with_the_same_bits(folder, whole):
 def test_a_killed_run_continues(folder, whole):
     for delay_s in (0.05, 0.2, 0.4):
         out = folder / f"out{delay_s}"
-        child = start(folder, "in.toml", "--out", out.name, "--quiet", *SLOWER)
+        often = ("--set", f"output.checkpoint_interval_s={delay_s / 10}")
+        child = start(folder, "in.toml", "--out", out.name, "--quiet", *SLOWER, *often)
         while not (out / "checkpoint.h5").exists():
             time.sleep(0.01)
         time.sleep(delay_s)

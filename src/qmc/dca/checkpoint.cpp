@@ -121,7 +121,7 @@ result<dca_options> options_of_resumed(const dca_checkpoint& c, const std::vecto
     const std::string unchanged = table.toml(), key = s.substr(0, s.find_first_of("= "));
     if (auto r = table.set(s); !r) return r.error();
     if (table.toml() != unchanged && key != "loop.temperatures" && key != "loop.iterations" &&
-        key != "loop.first_iterations")
+        key != "loop.first_iterations" && key != "output.checkpoint_interval_s")
       return error{
           fmt::format("{}: a resumed run cannot change it; expected one of loop.temperatures, loop.iterations, "
                       "loop.first_iterations, or a new run with this option",

@@ -47,7 +47,8 @@ class loop {
     const impurity p = problem_at(*mu, beta, old);
     const auto r = async_monte_carlo(p, solver_options(last)).get();
     if (!r.saved.empty()) {
-      outcome_.stopped = true;
+      const auto* flag = observer_.stop_flag();
+      outcome_.stopped = observer_.stop_requested() || (flag != nullptr && *flag);
       state_.walkers = r.saved;
       state_.seconds = seconds();
       observer_.reached(state_);
@@ -119,6 +120,7 @@ class loop {
     o.seed = static_cast<std::uint64_t>(options_.seed);
     o.first_stream = state_.streams;
     o.stop = observer_.stop_flag();
+    o.pause_after_s = options_.checkpoint_interval_s;
     o.saved = std::move(state_.walkers);
     return o;
   }

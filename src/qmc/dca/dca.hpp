@@ -82,7 +82,7 @@ class dca_observer {
   virtual ~dca_observer() = default;
   virtual void iterated(const dca_iteration& now) = 0;
   virtual void cooled(const dca_temperature& result) = 0;
-  /// At the start, after each iteration, and when the loop is stopped.
+  /// At the start, after each iteration, within one at the interval of checkpoints, and when the loop is stopped.
   virtual void reached(const dca_state&) {}
   /// Called after each iteration.
   virtual bool stop_requested() { return false; }

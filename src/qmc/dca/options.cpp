@@ -49,6 +49,9 @@ void dca_options::describe(config_table& t) {
   t.add(
       "pairing.frequencies", pair_frequencies,
       {.unit = "1", .help = "positive frequencies of the pair function; 0: it is not measured", .min = 0, .max = 512});
+  t.section("output", "Output");
+  t.add("output.checkpoint_interval_s", checkpoint_interval_s,
+        {.unit = "s", .help = "wall time between checkpoints within an iteration; 0: none within it", .min = 0});
 }
 
 result<qmc::cluster> dca_options::make_cluster() const {

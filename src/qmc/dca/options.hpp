@@ -32,6 +32,8 @@ struct dca_options {
 
   int pair_frequencies = 16;
 
+  double checkpoint_interval_s = 60;
+
   void describe(config_table& t);
   /// The cluster of `vectors` or of the name. Errors: one line: there is no such cluster.
   result<qmc::cluster> make_cluster() const;

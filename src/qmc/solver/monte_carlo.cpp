@@ -1,6 +1,7 @@
 #include "qmc/solver/monte_carlo.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -40,6 +41,12 @@ struct chain {
   // Relaxed: the flag orders no other data.
   bool is_stopping() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
+  // At least one measurement is made, so that a run that is paused and continued again and again comes to an end.
+  bool is_time_to_pause() const {
+    return options.pause_after_s > 0 && has_advanced &&
+           std::chrono::steady_clock::now() - start > std::chrono::duration<double>(options.pause_after_s);
+  }
+
   // A stopped warm-up is repeated.
   void warm_up() {
     if (moves > 0) return;
@@ -57,10 +64,11 @@ struct chain {
     moves = std::max(1, static_cast<int>(std::lround(options.sweeps * std::max(1.0, count > 0 ? sum / count : 1.0))));
   }
   void advance(int buffer) {
-    stopped = stopped || is_stopping();
+    stopped = stopped || is_stopping() || is_time_to_pause();
     filled[buffer] = !stopped;
     if (stopped) return;
     state->advance(moves);
+    has_advanced = true;
     if (++advanced % options.rebuild_interval == 0) state->rebuild();
     orders.add(state->order());
     buffers[buffer].take(*state);
@@ -126,7 +134,8 @@ struct chain {
   binning orders;
   int moves = 0;                   // between measurements; 0: not warmed up
   int advanced = 0, measured = 0;  // in all bins; in the present bin
-  bool stopped = false;
+  bool stopped = false, has_advanced = false;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::array<bool, 2> filled{};  // buffers
 };
 

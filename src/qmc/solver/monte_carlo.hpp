@@ -39,6 +39,7 @@ struct monte_carlo_options {
   std::uint64_t seed = 1;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
 
+  double pause_after_s = 0;                     // walkers end after the measurement at this time; 0: never
   const std::atomic<bool>* stop = nullptr;      // walkers end after their present measurement once it is true
   std::vector<std::vector<double>> saved = {};  // states of stopped walkers to continue from, or empty
 };

@@ -148,6 +148,12 @@ TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
     from = observer.last;
     within += from->walkers.empty() ? 0 : 1;
   }
+  // Paused for checkpoints after each measurement.
+  o.checkpoint_interval_s = 1e-6;
+  o.measurements = 40;
+  const auto paused = run(o, 2);
+  o.checkpoint_interval_s = 0;
+  EXPECT_EQ(paused.temperatures[1].self_energy, run(o, 2).temperatures[1].self_energy);
   EXPECT_GT(stops, 1);
   EXPECT_GT(within, 0);
   ASSERT_EQ(parts.size(), 2u);
