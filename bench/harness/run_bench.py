@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
+import bench_against
 import bench_coalescing
 import bench_tables
 import builds
@@ -219,6 +220,11 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--threads", metavar="N[,N...]", type=thread_counts, default=[], help="several: a scaling table in Markdown"
     )
+    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run everything N times: medians, and intervals with --against")
+    parser.add_argument("--against", metavar="FILE", help="compare with earlier numbers, as --json wrote them")
+    parser.add_argument(
+        "--fail-above", metavar="PERCENT", type=float, help="exit code 1 if a cost has grown by more than this, by its interval"
+    )
     parser.add_argument("--quick", action="store_true", help="smaller problems and fewer repetitions, to check that everything runs")
     parser.add_argument("--out", metavar="FOLDER", default=str(BUILD / "bench"), help="folder for logs, numbers and pictures")
     parser.add_argument("--only", metavar="PART[,PART...]", help="coalescing: only these parts")
@@ -228,6 +234,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if options.json and not Path(options.json).resolve().parent.is_dir():
         fail(f"the folder of {options.json} does not exist", 2)
+    if options.repeat < 1:
+        fail(f"--repeat {options.repeat}: expected 1 or more", 2)
+    if len(options.threads) > 1 and (options.repeat > 1 or options.against):
+        fail("--repeat and --against are for one number of threads", 2)
+    if options.fail_above is not None and not (options.against and options.repeat > 1):
+        fail("--fail-above needs --against FILE and --repeat N, which give an interval", 2)
     if options.bin and not Path(options.bin).is_dir():
         fail(f"--bin {options.bin}: no such folder", 2)
     return options
@@ -286,37 +298,59 @@ def scale(there: programs, names: list[str], options: argparse.Namespace, common
     return by_threads[options.threads[-1]]
 
 
+def run_once(there: programs, names: list[str], options: argparse.Namespace, common: list[str]) -> list[dict]:
+    """The rows of all programs."""
+    contest = workloads()
+    with_threads = ["--threads", str(options.threads[0])] if options.threads else []
+    rows = []
+    for name in names:
+        if name == "coalescing":  # needs several processes
+            rows += bench_coalescing.run(there, options)
+            continue
+        rows += there.run(name, with_threads + common if name in contest else common if name in QUICK else [])
+        rows += run_jobs(there, name, common)
+    return rows
+
+
+def compare_with_earlier(before: list[dict], rows: list[dict], fail_above: float | None) -> int:
+    """Prints the table; the exit code."""
+    found = bench_against.changes(before, rows)
+    say()
+    say(bench_against.against_table(found) if found else "no row of the earlier run was measured again")
+    for line in bench_against.summary(found, before, rows):
+        say(line)
+    grown = bench_against.too_slow(found, fail_above) if fail_above is not None else []
+    if grown:
+        say(f"grown by more than {fail_above:g} %: {', '.join(grown)}")
+    return 1 if grown else 0
+
+
 def main(arguments: list[str]) -> int:
     options = parse(arguments)
+    before = bench_against.read(options.against) if options.against else []
     there, names = provide(options)
     if options.pack:
         pack(there, names, Path(options.pack).resolve())
         return 0
-    contest = [name for name in names if name in workloads()]
     common = ["--quick"] if options.quick else []
     if len(options.threads) > 1:
         rows = scale(there, names, options, common)
     else:
-        with_threads = ["--threads", str(options.threads[0])] if options.threads else []
-        rows = []
-        for name in names:
-            if name == "coalescing":  # needs several processes
-                rows += bench_coalescing.run(there, options)
-                continue
-            rows += there.run(name, with_threads + common if name in contest else common if name in QUICK else [])
-            rows += run_jobs(there, name, common)
+        rows = run_once(there, names, options, common)
+        if options.repeat > 1:
+            rows = bench_against.merged([rows, *(run_once(there, names, options, common) for _ in range(options.repeat - 1))])
         alone = [r for r in rows if not bench_tables.split_name(r["name"])]
-        if alone:
+        if alone and not options.against:
             say()
             lines = [[r["name"], bench_tables.number(r["value"]), r["unit"], r["better"]] for r in alone]
             say(table(lines, ["name", "value", "unit", "better"], "lrll"))
-        compare(rows, contest)
+        compare(rows, [name for name in names if name in workloads()])
     if there.curves:
         draw_curves(there)
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
         say(f"written: {options.json}")
-    return 0
+    return compare_with_earlier(before, rows, options.fail_above) if options.against else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""The command `parallax`. Exit codes: 0 fine; 1 (compare --require-equal only) the physics differs; 2 wrong input."""
+"""The command `parallax`. Exit codes: 0 fine; 1 (compare only) the physics differs where --require-equal asks for it, or the
+second takes longer than --fail-above allows; 2 wrong input."""
 
 from __future__ import annotations
 
@@ -79,11 +80,17 @@ def _parser() -> argparse.ArgumentParser:
         "compare",
         help="show what changed between two runs",
         description="Compares two runs of any programs, those of plx-exec included: what was measured, configuration, "
-        "physics, errors against the exact solution and their order, throughput, time per task, waits, and how long threads "
-        "waited for a core.",
+        "physics, errors against the exact solution and their order, throughput, the parts of the difference in worker time, "
+        "time per task, waits, and how long threads waited for a core. Folders that hold the folders of several runs each, "
+        "repetitions of one program, are compared with intervals: by how much the second takes longer, and which parts differ "
+        "by more than their scatter.",
     )
-    compare.add_argument("first", type=Path, help="folder of the first run")
-    compare.add_argument("second", type=Path, help="folder of the second run")
+    compare.add_argument("first", type=Path, help="folder of the first run, or of several")
+    compare.add_argument("second", type=Path, help="folder of the second run, or of several")
+    compare.add_argument(
+        "--fail-above", type=float, metavar="PERCENT",
+        help="several runs: exit code 1 if the second takes longer by more than this, at 95 %% confidence",
+    )
     compare.add_argument("--html", type=Path, metavar="FILE", help="also write the tables as a page")
     compare.add_argument("--require-equal", action="store_true", help="exit code 1 unless the physics is bitwise equal")
     compare.set_defaults(act=_compare)
@@ -235,7 +242,25 @@ def _diagnose(options) -> int:
     return 0
 
 
+def _compare_repeated(options, first: list, second: list) -> int:
+    from .performance.compare_repeated import compare_repeated
+
+    for flag, given in (("--html", options.html), ("--require-equal", options.require_equal)):
+        if given:
+            return _fail(f"{flag} is for two runs; found {len(first)} in {options.first} and {len(second)} in {options.second}")
+    found = compare_repeated(first, second)
+    print("\n".join([f"a = {options.first}", f"b = {options.second}", "", *found.section.lines()]))
+    return 1 if options.fail_above is not None and 100 * found.length.low > options.fail_above else 0
+
+
 def _compare(options) -> int:
+    from .performance.compare_repeated import runs_in
+
+    repeated = [runs_in(folder) for folder in (options.first, options.second)]
+    if repeated != [[options.first], [options.second]]:
+        return _compare_repeated(options, *repeated)
+    if options.fail_above is not None:
+        return _fail("--fail-above needs an interval: give folders that hold several runs each")
     from .star.compare import compare_runs
     from .star.run import Run
 

@@ -29,6 +29,18 @@ class Section:
     header: list = field(default_factory=list)
     rows: list = field(default_factory=list)
 
+    def lines(self) -> list[str]:
+        """As lines of text."""
+        lines = [self.title, *(f"  {sentence}" for sentence in self.sentences)]
+        if not self.rows:
+            return lines
+        cells = [[str(value) for value in row] for row in [self.header, *self.rows]]
+        widths = [max(len(row[i]) for row in cells) for i in range(len(self.header))]
+        for row in cells:
+            shown = (v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(row, widths)))
+            lines.append(("  " + "  ".join(shown)).rstrip())
+        return lines
+
 
 def evidence_of(folder: Path):
     """The input of the diagnosis, or None if the folder has none of its files."""

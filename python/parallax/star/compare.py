@@ -20,6 +20,7 @@ from .. import ReadError, html
 from ..performance.compare_measured import (
     Section, add_row, compare_measurement, compare_tasks, compare_time, compare_waits, evidence_of,
 )  # fmt: skip
+from ..performance.compare_repeated import compare_parts
 from ..text import count, plural, seconds, trimmed
 from . import analysis, profiles
 from .athdf import Mesh
@@ -36,8 +37,7 @@ class Comparison:
     def text(self) -> str:
         parts = [f"a = {self.first.folder}", f"b = {self.second.folder}"]
         for section in self.sections:
-            parts += ["", section.title, *(f"  {sentence}" for sentence in section.sentences)]
-            parts += _text_table(section.header, section.rows)
+            parts += ["", *section.lines()]
         return "\n".join(parts)
 
     def html(self) -> str:
@@ -61,7 +61,8 @@ def compare_runs(first: Run, second: Run) -> Comparison:
         sections.append(compare_config(first, second))
     if first.mesh_files or second.mesh_files:
         sections += [physics, compare_errors(first, second)]
-    sections += [compare_figures(first, second), compare_time(*measured), compare_tasks(*measured), compare_waits(*measured)]
+    sections += [compare_figures(first, second), compare_time(*measured), compare_parts(*measured)]
+    sections += [compare_tasks(*measured), compare_waits(*measured)]
     kept = [section for section in sections if section is not None and (section.rows or section.sentences)]
     return Comparison(first, second, kept, equal)
 
@@ -229,17 +230,6 @@ def _differences(key, left, right):
 
 def _throughput(run: Run):
     return analysis.throughput(run.summary, run.history)
-
-
-def _text_table(header: list, rows: list) -> list:
-    if not rows:
-        return []
-    cells = [[str(value) for value in row] for row in [header, *rows]]
-    widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
-    return [
-        ("  " + "  ".join(v.ljust(w) if i == 0 else v.rjust(w) for i, (v, w) in enumerate(zip(row, widths)))).rstrip()
-        for row in cells
-    ]
 
 
 __all__ = ["Comparison", "ReadError", "compare_runs", "difference"]
