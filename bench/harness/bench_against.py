@@ -21,7 +21,7 @@ from parallax.intervals import level, mean, welch
 
 @dataclass
 class Change:
-    """Of one row: the cost now over the cost before minus 1 (for a rate, before over now), with its interval."""
+    """A row: its cost now over its cost before, minus 1 (the cost of a rate is its reciprocal), with the interval."""
 
     name: str
     before: float
@@ -67,7 +67,7 @@ def read(path: str) -> list[dict]:
 
 
 def changes(before: list[dict], now: list[dict]) -> list[Change]:
-    """Of the rows that both have, with equal units; the largest increase of the cost first."""
+    """Changes of the rows that both have, with equal units; the largest increase of the cost first."""
     earlier = {row["name"]: row for row in before}
     pairs = [(earlier[row["name"]], row) for row in now if row["name"] in earlier]
     pairs = [(a, b) for a, b in pairs if a["unit"] == b["unit"] and a["value"] > 0 and b["value"] > 0]

@@ -189,8 +189,7 @@ TEST(StepModule, APassOverTheTreeIsTheSameOnWorkersLocalitiesAndADevice) {
   ASSERT_GT(one.blocks.size(), 64u);
   expect_same(run_with(1, 1, {&gravity, &fall}, {}), one);
   for (const unsigned n : {2u, 4u}) expect_same(run_with(n, 2, {&gravity, &fall}, {}), one);
-  for (const unsigned n : {1u, 3u})
-    expect_same(run_with(n, 2, {&gravity, &fall}, {"run.device=emulated"}), one);
+  for (const unsigned n : {1u, 3u}) expect_same(run_with(n, 2, {&gravity, &fall}, {"run.device=emulated"}), one);
 }
 
 // The centre of mass at the top, as the pass computes it, attracts: a blast beside the centre moves there.
