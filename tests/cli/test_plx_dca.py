@@ -80,6 +80,7 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     temperatures = rows(folder / "one/temperatures.csv")
     assert all(float(row["lambda_d_error"]) > 0 for row in temperatures)
     assert len(rows(folder / "one/green.csv")) == 2 * 4 * 32
+    assert sorted(path.name for path in (folder / "one/functions").iterdir()) == ["T0.5.h5", "T1.h5"]
     assert json.loads((folder / "one/result.json").read_text()) == {"t_c": None, "complete": True}
     again = run(folder, "one/config.toml", "--out", "two", "--threads", "3", "--quiet")
     assert again.returncode == 0 and not again.stderr

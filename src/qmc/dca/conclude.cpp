@@ -102,7 +102,7 @@ result<void> conclude(const dca_options& options, const coarse_graining& grain, 
   const int n_pairs = options.pair_frequencies, n_k = p.lattice->n_sites();
   const pair_index index{n_k, n_pairs};
   std::optional<error> failure;
-  // Sets G and Sigma of `t`, too: the last row is the mean of all.
+  // Sets G, Sigma and P of `t`, too: the last row is the mean of all.
   const auto values_of = [&](std::span<const double> row) {
     list_of_values v;
     const auto averages = averages_of(p, options.expansion_k, row);
@@ -118,8 +118,9 @@ result<void> conclude(const dca_options& options, const coarse_graining& grain, 
       v.add(occupation(t.green.of_momentum(k), t.green.n_frequencies(), p.moments[k] + limit, p.beta));
     if (options.correlations) add_correlations(v, *p.lattice, correlations_of(p, row));
     if (n_pairs == 0) return v.values;
-    const auto solved = solve_pairing(*p.lattice, index, pairs_of(p, n_pairs, row), t.green,
-                                      grain.pair_bubble(t.self_energy, p.mu, p.beta, n_pairs));
+    t.pairs = pairs_of(p, n_pairs, row);
+    const auto solved =
+        solve_pairing(*p.lattice, index, t.pairs, t.green, grain.pair_bubble(t.self_energy, p.mu, p.beta, n_pairs));
     if (!solved) failure = solved.error();
     v.add(solved ? solved->d_wave : 0);
     v.add(solved ? solved->leading : 0);

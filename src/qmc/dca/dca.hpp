@@ -54,6 +54,7 @@ struct dca_temperature {
   matsubara_function green_error, self_energy_error;  // of real and imaginary parts
   std::vector<estimate> occupation;                   // of both spins, [momentum]
   std::optional<correlation_estimates> correlations;  // if they are measured
+  real_matrix pairs;                                  // the pair function, in the order of pair_index; or empty
   std::optional<estimate> d_wave, leading;            // eigenvalues of pairing
   double d_wave_overlap = 0;
 };

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "io/hdf5_file.hpp"
 
 namespace plx::qmc {
 namespace {
@@ -123,6 +124,7 @@ result<void> dca_output::add(const dca_temperature& t, const cluster& c) {
     return r;
   if (auto r = add_momenta(t, c); !r) return r;
   if (auto r = add_sites(t, c); !r) return r;
+  if (auto r = write_functions(t, c); !r) return r;
   std::string rows;
   for (int k = 0; k < t.green.n_momenta(); ++k)
     for (int n = 0; n < t.green.n_frequencies(); ++n) {
@@ -162,6 +164,46 @@ result<void> dca_output::add_sites(const dca_temperature& t, const cluster& c) {
     rows += '\n';
   }
   return append_file(file("sites.csv"), fmt::format("t,x,y,{}\n", correlation_columns), rows);
+}
+
+// Complex numbers are pairs of real and imaginary part, as in h5py's arrays of shape [...][2].
+result<void> dca_output::write_functions(const dca_temperature& t, const cluster& c) const {
+  std::error_code failed;
+  const std::string folder = file("functions");
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return file_error("make the folder", folder, failed.value());
+  const auto n_k = static_cast<hsize_t>(t.green.n_momenta()), n_w = static_cast<hsize_t>(t.green.n_frequencies());
+  const auto n_p = static_cast<hsize_t>(t.pairs.rows());
+  const auto lock = hdf5_lock();
+  auto out = hdf5_writer::create(fmt::format("{}/T{:g}.h5", folder, t.t),
+                                 65536 + sizeof(double) * (8 * n_k * n_w + n_w + 2 * n_k + n_p * n_p));
+  if (!out) return out.error();
+  out->attribute("Temperature", t.t);
+  out->attribute("ChemicalPotential", t.mu);
+  const auto write = [&](const char* name, const extents& size, const std::vector<double>& values) {
+    out->dataset(name, size, H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE, values.data());
+  };
+  std::vector<double> momenta, frequencies, pairs;
+  for (int k = 0; k < c.n_sites(); ++k)
+    for (double x : c.momentum(k)) momenta.push_back(x);
+  for (int n = 0; n < t.green.n_frequencies(); ++n) frequencies.push_back(matsubara_frequency(n, 1 / t.t));
+  for (int i = 0; i < t.pairs.rows(); ++i)
+    for (int j = 0; j < t.pairs.columns(); ++j) pairs.push_back(t.pairs(i, j));
+  write("Momenta", {n_k, 2}, momenta);
+  write("Frequencies", {n_w}, frequencies);
+  const std::pair<const char*, const matsubara_function*> functions[] = {{"Green", &t.green},
+                                                                         {"GreenError", &t.green_error},
+                                                                         {"SelfEnergy", &t.self_energy},
+                                                                         {"SelfEnergyError", &t.self_energy_error}};
+  for (const auto& [name, f] : functions) {
+    std::vector<double> values;
+    for (int k = 0; k < f->n_momenta(); ++k)
+      for (int n = 0; n < f->n_frequencies(); ++n) values.insert(values.end(), {(*f)(k, n).real(), (*f)(k, n).imag()});
+    write(name, {n_k, n_w, 2}, values);
+  }
+  // Rows and columns: for each momentum the frequencies from the most negative on.
+  if (n_p > 0) write("PairFunction", {n_p, n_p}, pairs);
+  return out->commit();
 }
 
 result<void> dca_output::add(const cluster& c) {

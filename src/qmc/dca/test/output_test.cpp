@@ -2,10 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
+
+#include "io/hdf5_file.hpp"
 
 namespace plx::qmc {
 namespace {
@@ -32,6 +35,23 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   t.green = t.self_energy = t.green_error = t.self_energy_error = matsubara_function(4, 3);
   t.occupation.resize(4);
   EXPECT_TRUE(out.add(t, c));
+  t.pairs = real_matrix(8, 8);
+  t.pairs(1, 0) = 0.5;
+  t.green(1, 2) = {0.25, -0.5};
+  EXPECT_TRUE(out.add(t, c));
+  {
+    const auto lock = hdf5_lock();
+    const auto functions = hdf5_reader::open((folder / "functions/T0.5.h5").string());
+    ASSERT_TRUE(functions);
+    std::vector<double> green, pairs, frequencies;
+    EXPECT_TRUE(functions->whole("Green", green) && functions->whole("PairFunction", pairs) &&
+                functions->whole("Frequencies", frequencies));
+    ASSERT_EQ(green.size(), 24u);
+    EXPECT_EQ(green[2 * 5], 0.25);
+    EXPECT_EQ(green[2 * 5 + 1], -0.5);
+    EXPECT_EQ(pairs[8], 0.5);
+    EXPECT_NEAR(frequencies[2], 2.5 * M_PI, 1e-12);
+  }
   t.correlations.emplace();
   for (auto* of : {&t.correlations->spin, &t.correlations->charge, &t.correlations->spin_susceptibility,
                    &t.correlations->charge_susceptibility}) {
