@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -32,6 +33,15 @@ void write_owner(int descriptor) {
   const std::string text = fmt::format("{} on {}\n", getpid(), host);
   // For messages only: a full disk is noticed at the first file.
   if (ftruncate(descriptor, 0) == 0 && pwrite(descriptor, text.data(), text.size(), 0) < 0) errno = 0;
+}
+
+// Temporary files of base/file.hpp, which a process that was killed has left.
+void remove_partial_files(const std::string& folder) {
+  std::error_code failed;
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed)) {
+    std::error_code ignored;
+    if (at->path().extension() == ".part") std::filesystem::remove(at->path(), ignored);
+  }
 }
 
 bool is_file_at(int descriptor, const std::string& path) {
@@ -64,6 +74,7 @@ result<void> folder_lock::take(const std::string& folder) {
       continue;
     }
     write_owner(d);
+    if (number == 0) remove_partial_files(folder);
     descriptor_ = d;
     return {};
   }

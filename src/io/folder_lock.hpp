@@ -20,8 +20,9 @@ class folder_lock {
   ~folder_lock() { release(); }
 
   static constexpr const char* name = ".lock";
-  /// Requires: the folder exists. Errors: the folder is locked; the message names the process. A file system without
-  /// locks gives a warning in the log.
+  /// Removes files NAME.part in the folder, which a process that was killed has left. Requires: the folder exists.
+  /// Errors: the folder is locked; the message names the process. A file system without locks gives a warning in the
+  /// log.
   result<void> take(const std::string& folder);
   void release();
   bool is_held() const { return descriptor_ >= 0; }

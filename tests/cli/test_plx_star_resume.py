@@ -199,6 +199,29 @@ def test_checkpoint_that_is_a_pipe(folder):
     shutil.rmtree("out")
 
 
+# Two stars with self-gravity, driving and diagnostics, whose states are beyond the gas: their files are the same as well.
+def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder):
+    sets = ["run.max_steps=24", "run.t_end=100", "mesh.root_blocks=[2,2,1]", "driving.period=0.2", "driving.periods=0.5"]
+    sets += ["diagnostics.interval=2", "refinement.interval=4", "output.checkpoint_interval_s=1e-9"]
+    sets = [word for s in sets for word in ("--set", s)]
+    source = Path(__file__).parents[2] / "inputs" / "merger_demo.toml"
+    assert run(source, "--out", "whole", "--quiet", "--threads", "2", *sets).returncode == 0
+    arguments = [source, "--out", "cut", *sets]
+    for steps in (8, 16):
+        process = start(*arguments, "--quiet", "--threads", "1")
+        wait_for(has_rows("cut", steps))
+        process.kill()
+        process.communicate()
+        Path("cut/run.json.1-1.part").touch()  # what a process leaves that was killed while it wrote
+        arguments = ["--resume", "cut"]
+    done = run(*arguments, "--quiet", "--threads", "2")
+    assert done.returncode == 0, done
+    for name in ("diagnostics.csv", "analysis_energies.csv"):
+        assert (Path("cut") / name).read_bytes() == (Path("whole") / name).read_bytes()
+    assert same(last_mesh("cut"), last_mesh("whole"))
+    assert not list(Path("cut").glob("*.part"))
+
+
 def test_resume_from_an_older_checkpoint(folder):
     often = ["--set", "output.checkpoint_interval_s=1e-9", "--set", "output.checkpoints_kept=9"]
     assert run("in.toml", "--out", "out", "--quiet", *often).returncode == 0
