@@ -1,6 +1,8 @@
 // Jobs that succeed and jobs that fail; test_job.py starts them and checks how they end.
 //
 // Exit codes: 0 as expected; 1 a result is wrong; 2 the job did not start; 3 a loss was reported.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "base/log.hpp"
 #include "check_calls.hpp"
 #include "net/action.hpp"
@@ -49,6 +52,22 @@ void talk(int n) {
       throw std::logic_error("the sum is wrong");
 }
 
+void take_4us() {
+  for (const ticks begin = now_ticks(), span = ticks_from(4e-6); now_ticks() - begin < span;) {
+  }
+}
+/// The largest memory of this process so far.
+long peak_kib() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return used.ru_maxrss;
+}
+/// The other localities send calls to the root faster than it can run them.
+void flood(int n) {
+  if (find_here() != 0)
+    for (int i = 0; i < n; ++i) post<&take_4us>(0);
+}
+
 int run(job& j, const std::string& name, locality_id who) {
   if (name == "talk") {
     j.run([] { talk(3000); });
@@ -79,6 +98,12 @@ int run(job& j, const std::string& name, locality_id who) {
       }
       async<&wait_for_ever>(who).get();
     });
+  } else if (name == "flood") {
+    j.run([] { talk(100); });  // memory that is allocated once
+    const long before = peak_kib();
+    j.run([] { flood(150'000); });
+    std::printf("grew %u by %ld KiB\n", j.here(), peak_kib() - before);
+    std::fflush(stdout);
   } else if (name == "survive") {
     j.run([who] {
       if (find_here() == who) std::raise(SIGKILL);
@@ -89,7 +114,8 @@ int run(job& j, const std::string& name, locality_id who) {
       talk(1000);  // among the survivors
     });
   } else {
-    std::fprintf(stderr, "job_check: expected talk, count, calls, calls-die, throw, die or survive, found '%s'\n",
+    std::fprintf(stderr,
+                 "job_check: expected talk, count, calls, calls-die, throw, die, flood or survive, found '%s'\n",
                  name.c_str());
     return 2;
   }
