@@ -10,10 +10,8 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -23,6 +21,7 @@
 #include "console.hpp"
 #include "probe/record/names.hpp"
 #include "probe/settings.hpp"
+#include "program.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/dca/dca_json.hpp"
 #include "qmc/dca/output.hpp"
@@ -33,44 +32,12 @@ namespace {
 
 using namespace plx;
 
-enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
+using app::answer, app::complain;
+using app::failed, app::finished, app::interrupted;
 
-struct command_line {
-  std::string input, out, resume, list_options;
-  std::vector<std::string> sets;
-  unsigned threads = 0;
-  bool validate = false, print_config = false, quiet = false;
+struct command_line : app::common_options {
+  std::string resume;
 };
-
-int complain(const std::string& message, int code = wrong_input) {
-  std::fprintf(stderr, "plx-dca: %s\n", app::printable(message).c_str());
-  return code;
-}
-
-int answer(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return finished;
-  return complain("cannot write to stdout");
-}
-
-void declare(CLI::App& app, command_line& c) {
-  app.set_version_flag("--version", fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
-  app.add_option("input", c.input, "TOML file that describes the run (inputs/dca/*.toml), or a JSON input of DCA++");
-  app.add_option("--set", c.sets, "set an option after reading the input, e.g. --set model.u=4; any number")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--out", c.out, "folder for everything the run writes (default: run-dca)")->type_name("FOLDER");
-  app.add_option("--resume", c.resume, "continue the run in this folder from its checkpoint")->type_name("FOLDER");
-  app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
-      ->check(CLI::Range(1u, 1024u))
-      ->option_text("N (1 to 1024)");
-  app.add_flag("--validate", c.validate, "check the input and exit");
-  app.add_flag("--print-config", c.print_config, "print every option's value and where it came from, and exit");
-  app.add_option("--list-options", c.list_options, "print all options with type, default, range and meaning, and exit")
-      ->expected(0, 1)
-      ->check(CLI::IsMember({"markdown"}))
-      ->type_name("[markdown]");
-  app.add_flag("--quiet", c.quiet, "no progress");
-}
 
 // Prints a line per iteration and temperature, and writes the tables.
 class observer final : public qmc::dca_observer {
@@ -153,9 +120,8 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   const std::optional<qmc::dca_state> from =
       c.resume.empty() ? std::nullopt : std::optional<qmc::dca_state>(out->checkpoint().state);
   out->set_build(fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
-  if (c.threads != 0) options.workers = c.threads;
+  options = app::options_of_run(c, std::move(options), plan.folder);
   auto measure = std::make_shared<probe::settings>(*options.measure);
-  if (measure->output == probe::settings().output) measure->output = plan.folder;
   measure->diagnose = true;  // for parallax report
   if (measure->profile.empty()) measure->profile = "csv";
   options.measure = std::move(measure);
@@ -177,16 +143,11 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   return report_end(*done, plan.options, plan.folder);
 }
 
-std::string without_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
-}
-
 result<run_plan> plan_of_resumed(const command_line& c) {
   if (!c.input.empty() || !c.out.empty())
     return error{"--resume: expected neither an input file nor --out: the folder has its options"};
   run_plan plan;
-  plan.folder = without_slash(c.resume);
+  plan.folder = app::without_slash(c.resume);
   auto out = qmc::dca_output::reopen(plan.folder);
   if (!out) return out.error();
   auto options = qmc::options_of_resumed(out->checkpoint(), c.sets);
@@ -217,7 +178,7 @@ result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::
   for (const auto& s : c.sets)
     if (auto r = table.set(s); !r) return r.error();
   run_plan plan;
-  plan.folder = without_slash(c.out.empty() ? "run-dca" : c.out);
+  plan.folder = app::without_slash(c.out.empty() ? "run-dca" : c.out);
   plan.options = o;
   return plan;
 }
@@ -236,28 +197,23 @@ int start(const command_line& c, const runtime_options& options, qmc::dca_option
 }  // namespace
 
 int main(int argc, char** argv) {
-  app::open_standard_streams();
+  app::start_program("plx-dca");
   CLI::App program("The Hubbard model in the dynamical cluster approximation.", "plx-dca");
-  program.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
   command_line c;
-  declare(program, c);
+  app::declare_common(program, c, "TOML file that describes the run (inputs/dca/*.toml), or a JSON input of DCA++",
+                      "run-dca");
+  program.add_option("--resume", c.resume, "continue the run in this folder from its checkpoint")->type_name("FOLDER");
   qmc::dca_options o;
   config_table table;
   o.describe(table);
+  runtime_options options;
   try {
-    auto options = read_options(argc, argv);  // removes --plx:...
-    if (!options) return complain(options.error().message);
-    program.parse(argc, argv);
+    const auto read = app::read_command(program, options, argc, argv);
+    if (!read) return complain(read.error().message);
     if (program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
-    return start(c, *options, o, table);
-  } catch (const CLI::Success& s) {
-    return program.exit(s);
-  } catch (const CLI::ParseError& e) {
-    return complain(std::string(e.what()) + "; plx-dca --help lists the options");
-  } catch (const std::invalid_argument& e) {
-    return complain(e.what());
-  } catch (const std::exception& e) {
-    return complain(e.what(), failed);
+    return start(c, options, o, table);
+  } catch (...) {
+    return app::exit_of_exception(program, "use fewer sites, frequencies or walkers");
   }
 }

@@ -8,63 +8,25 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "base/build_info.hpp"
 #include "console.hpp"
 #include "net/collectives.hpp"
 #include "net/job.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/run/output.hpp"
 #include "parquet/solver/solver.hpp"
-#include "probe/settings.hpp"
+#include "program.hpp"
 
 namespace {
 
 using namespace plx;
 
-enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
-
-struct command_line {
-  std::string input, out, list_options;
-  std::vector<std::string> sets;
-  unsigned threads = 0;
-  bool validate = false, print_config = false, quiet = false;
-};
-
-int complain(const std::string& message, int code = wrong_input) {
-  std::fprintf(stderr, "plx-parquet: %s\n", app::printable(message).c_str());
-  return code;
-}
-
-int answer(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return finished;
-  return complain("cannot write to stdout");
-}
-
-void declare(CLI::App& app, command_line& c) {
-  app.set_version_flag("--version", fmt::format("plx-parquet {} ({})", this_build().version, this_build().git));
-  app.add_option("input", c.input, "TOML file that describes the run (inputs/parquet/*.toml)");
-  app.add_option("--set", c.sets, "set an option after reading the input, e.g. --set model.u=4; any number")
-      ->type_name("KEY=VALUE")
-      ->allow_extra_args(false);
-  app.add_option("--out", c.out, "folder for everything the run writes (default: run-parquet)")->type_name("FOLDER");
-  app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
-      ->check(CLI::Range(1u, 1024u))
-      ->option_text("N (1 to 1024)");
-  app.add_flag("--validate", c.validate, "check the input, print the memory the run needs, and exit");
-  app.add_flag("--print-config", c.print_config, "print every option's value and where it came from, and exit");
-  app.add_option("--list-options", c.list_options, "print all options with type, default, range and meaning, and exit")
-      ->expected(0, 1)
-      ->check(CLI::IsMember({"markdown"}))
-      ->type_name("[markdown]");
-  app.add_flag("--quiet", c.quiet, "no progress");
-}
+using app::answer, app::complain, app::common_options;
+using app::failed, app::finished, app::interrupted, app::wrong_input;
 
 // Prints a line per iteration, and writes the table of iterations; only on the root.
 class observer final : public parquet::solver_observer {
@@ -108,7 +70,7 @@ struct run_end {
 };
 
 // The runs of all numbers of frequencies. Collective.
-run_end solve_all(const command_line& c, const parquet::parquet_options& o, parquet::parquet_output* out,
+run_end solve_all(const common_options& c, const parquet::parquet_options& o, parquet::parquet_output* out,
                   const std::string& folder, const parquet::team& members) {
   const auto model = o.make_model().value();
   std::string unconverged;
@@ -138,7 +100,7 @@ run_end solve_all(const command_line& c, const parquet::parquet_options& o, parq
 }
 
 // Checks the memory, creates the folder, and solves. Collective.
-run_end run_on(plx::job& job, const command_line& c, const parquet::parquet_options& o, const std::string& folder,
+run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_options& o, const std::string& folder,
                const std::string& config) {
   const parquet::team members = job.size() == 1 ? parquet::team() : parquet::team(communicator("plx-parquet"));
   const bool root = members.rank() == 0;
@@ -166,7 +128,7 @@ struct run_plan {
   std::string folder, config;
 };
 
-result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, config_table& table) {
+result<run_plan> prepare(const common_options& c, parquet::parquet_options& o, config_table& table) {
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/parquet/2x2.toml; plx-parquet --help lists the options"};
   if (auto r = table.load_file(c.input); !r) return r.error();
@@ -174,27 +136,21 @@ result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, con
     if (auto r = table.set(s); !r) return r.error();
   if (c.print_config) return run_plan();
   if (auto r = o.check(); !r) return r.error();
-  return run_plan{c.out.empty() ? "run-parquet" : c.out, table.toml()};
+  return run_plan{app::without_slash(c.out.empty() ? "run-parquet" : c.out), table.toml()};
 }
 
-int answer_validate(const command_line& c, const parquet::parquet_options& o) {
+int answer_validate(const common_options& c, const parquet::parquet_options& o) {
   const parquet::memory_share share{c.threads != 0 ? c.threads : 1, 1, 1};
   if (auto r = o.check_memory(share); !r) return complain(r.error().message);
   return answer(fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * o.memory_bytes(share)));
 }
 
 // Run by all processes, including those whose preparation failed: the root reports the error.
-int run(const command_line& c, runtime_options options, const parquet::parquet_options& o,
+int run(const common_options& c, runtime_options options, const parquet::parquet_options& o,
         const result<run_plan>& plan) {
   job_options settings;
   settings.runtime.workers = 1;
-  if (plan) {
-    if (c.threads != 0) options.workers = c.threads;
-    auto measure = std::make_shared<probe::settings>(*options.measure);
-    if (measure->output == probe::settings().output) measure->output = plan->folder;
-    options.measure = std::move(measure);
-    settings.runtime = std::move(options);
-  }
+  if (plan) settings.runtime = app::options_of_run(c, std::move(options), plan->folder);
   plx::job job(settings);
   if (!plan) {
     job.leave_out_summary();
@@ -210,33 +166,26 @@ int run(const command_line& c, runtime_options options, const parquet::parquet_o
 }  // namespace
 
 int main(int argc, char** argv) {
-  app::open_standard_streams();
+  app::start_program("plx-parquet");
   CLI::App program("The Hubbard model on small clusters in the parquet approximation.", "plx-parquet");
-  program.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
-  command_line c;
-  declare(program, c);
+  common_options c;
+  app::declare_common(program, c, "TOML file that describes the run (inputs/parquet/*.toml)", "run-parquet",
+                      "check the input, print the memory the run needs, and exit");
   parquet::parquet_options o;
   config_table table;
   o.describe(table);
+  runtime_options options;
   try {
-    auto options = read_options(argc, argv);  // removes --plx:...
-    if (!options) return complain(options.error().message);
-    program.parse(argc, argv);
-    if (program.count("--list-options") > 0)
+    const auto read = app::read_command(program, options, argc, argv);
+    if (read && program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
-    const auto plan = prepare(c, o, table);
+    const auto plan = read ? prepare(c, o, table) : result<run_plan>(read.error());
     if (plan && c.print_config) return answer(table.text_effective());
     if (plan && c.validate) return answer_validate(c, o);
-    return run(c, *options, o, plan);
-  } catch (const CLI::Success& s) {
-    return program.exit(s);
+    return run(c, options, o, plan);
   } catch (const job_error& e) {
     return e.report("plx-parquet");
-  } catch (const CLI::ParseError& e) {
-    return complain(std::string(e.what()) + "; plx-parquet --help lists the options");
-  } catch (const std::invalid_argument& e) {
-    return complain(e.what());
-  } catch (const std::exception& e) {
-    return complain(e.what(), failed);
+  } catch (...) {
+    return app::exit_of_exception(program, "use fewer frequencies, or more processes");
   }
 }

@@ -1,0 +1,125 @@
+#include "program.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/build_info.hpp"
+#include "console.hpp"
+#include "probe/settings.hpp"
+
+namespace plx::app {
+namespace {
+
+const char* program_name = "";
+
+// CLI11 would take the next argument as the value: "--out= --validate" would start a run in the folder "--validate".
+result<void> check_values(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view a = argv[i];
+    if (a.starts_with("--") && a.find('=') == a.size() - 1)
+      return error{fmt::format("{}: expected a value after '='", printable(a))};
+  }
+  return {};
+}
+
+}  // namespace
+
+void start_program(const char* name) {
+  open_standard_streams();
+  program_name = name;
+}
+
+void declare_set_and_threads(CLI::App& app, common_options& c) {
+  app.add_option("--set", c.sets, "set an option after reading the input; any number")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
+  app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
+      ->check(CLI::Range(1u, 1024u))
+      ->option_text("N (1 to 1024)");
+}
+
+void declare_common(CLI::App& app, common_options& c, const std::string& inputs, const std::string& folder,
+                    const std::string& validates) {
+  app.set_version_flag("--version", fmt::format("{} {} ({})", program_name, this_build().version, this_build().git));
+  app.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
+  app.add_option("input", c.input, inputs);
+  declare_set_and_threads(app, c);
+  app.add_option("--out", c.out, fmt::format("folder for everything the run writes (default: {})", folder))
+      ->type_name("FOLDER");
+  app.add_flag("--validate", c.validate, validates);
+  app.add_flag("--print-config", c.print_config, "print every option's value and where it came from, and exit");
+  app.add_option("--list-options", c.list_options, "print all options with type, default, range and meaning, and exit")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"markdown"}))
+      ->type_name("[markdown]");
+  app.add_flag("--quiet", c.quiet, "no progress");
+}
+
+result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv) {
+  try {
+    auto read = read_options(argc, argv);  // removes --plx:...
+    if (!read) return read.error();
+    options = *std::move(read);
+    if (auto complete = check_values(argc, argv); !complete) return complete;
+    app.parse(argc, argv);
+  } catch (const CLI::Success&) {
+    throw;
+  } catch (const CLI::ParseError& e) {
+    return error{fmt::format("{}; {} --help lists the options", e.what(), program_name)};
+  } catch (const std::invalid_argument& e) {
+    return error{e.what()};
+  }
+  return {};
+}
+
+int complain(std::string_view message, int code) {
+  std::fprintf(stderr, "%s: %s\n", program_name, printable(message).c_str());
+  return code;
+}
+
+int answer(const std::string& text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return finished;
+  return complain(fmt::format("cannot write to stdout: {}", std::generic_category().message(errno)));
+}
+
+int exit_of_exception(const CLI::App& app, std::string_view memory) {
+  try {
+    throw;
+  } catch (const CLI::Success& s) {
+    return app.exit(s);
+  } catch (const std::invalid_argument& e) {  // from the runtime or the job: cores, workers, measurement
+    return complain(e.what());
+  } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again) return complain(e.what(), failed);
+    return complain(
+        "cannot start another thread: the limit of threads (ulimit -u, pids.max) or of memory (ulimit -v, ulimit -d) "
+        "is reached; raise it, or use fewer workers (--threads)",
+        failed);
+  } catch (const std::bad_alloc&) {
+    return complain(fmt::format("out of memory: {}", memory), failed);
+  } catch (const std::exception& e) {
+    return complain(e.what(), failed);
+  }
+}
+
+runtime_options options_of_run(const common_options& c, runtime_options options, const std::string& folder) {
+  if (c.threads != 0) options.workers = c.threads;
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  if (measure->output == probe::settings().output) measure->output = folder;
+  options.measure = std::move(measure);
+  return options;
+}
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+}  // namespace plx::app

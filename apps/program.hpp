@@ -1,0 +1,56 @@
+// What the command lines of the programs have in common: options, answers, messages, exit codes.
+//
+// Thread safety: main alone. Cost: none. Example: apps/plx_parquet.cpp
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "rt/runtime.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace plx::app {
+
+enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
+
+/// Options of every program that solves an input.
+struct common_options {
+  std::string input, out, list_options;
+  std::vector<std::string> sets;
+  unsigned threads = 0;
+  bool validate = false, print_config = false, quiet = false;
+};
+
+/// Opens the standard streams and sets the name in messages. The first call of main().
+void start_program(const char* name);
+
+/// Adds the common options, with --version, to a program of that name. `inputs`: what the input is; `folder`: the
+/// default of --out; `validates`: what --validate does.
+void declare_common(CLI::App& app, common_options& c, const std::string& inputs, const std::string& folder,
+                    const std::string& validates = "check the input and exit");
+/// --set and --threads alone, for subcommands.
+void declare_set_and_threads(CLI::App& app, common_options& c);
+
+/// Parses the arguments; --plx:... are removed and become runtime options. Throws CLI::Success where the library
+/// produces the answer (--help). Error: one line.
+result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv);
+
+/// Prints "NAME: message" to stderr and returns the code.
+int complain(std::string_view message, int code = wrong_input);
+/// Writes an answer to stdout; returns the exit code.
+int answer(const std::string& text);
+/// The exit code of the exception that is being handled, after its message. `memory`: how to need less memory.
+int exit_of_exception(const CLI::App& app, std::string_view memory);
+
+/// The number of workers, and the folder of the run for measurements unless --plx: names another.
+runtime_options options_of_run(const common_options& c, runtime_options options, const std::string& folder);
+
+/// A folder's name without slashes at the end.
+std::string without_slash(std::string path);
+
+}  // namespace plx::app
