@@ -3,12 +3,9 @@
 //
 // Exit codes: 0 finished; 1 the run failed; 2 invalid input, or output that cannot be written; 130 stopped by a signal,
 // with a checkpoint.
-#include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -17,7 +14,6 @@
 
 #include "base/build_info.hpp"
 #include "base/file.hpp"
-#include "base/text.hpp"
 #include "console.hpp"
 #include "probe/record/names.hpp"
 #include "probe/settings.hpp"
@@ -79,25 +75,11 @@ int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const st
   if (done.transition)
     std::printf("T_c = %.5f +- %.5f\n", done.transition->value, done.transition->error);
   else if (o.pair_frequencies > 0 && !done.stopped)
-    std::printf("no transition: the largest d-wave eigenvalue stays below 1\n");
+    std::printf("no T_c: %s\n", done.begins_ordered
+                                    ? "lambda_d is above 1 at the first temperature; begin at a higher one"
+                                    : "lambda_d stays below 1");
   if (done.stopped) std::printf("stopped; continue with plx-dca --resume %s\n", folder.c_str());
   return done.stopped ? interrupted : finished;
-}
-
-// run.json, for people and for parallax report.
-result<void> write_summary(const std::string& folder, const char* status, std::size_t workers,
-                           std::chrono::system_clock::time_point started) {
-  char host[256] = "unknown";
-  gethostname(host, sizeof host - 1);
-  const auto seconds = std::chrono::duration<double>(std::chrono::system_clock::now() - started).count();
-  const build_info& b = this_build();
-  return write_file(
-      folder + "/run.json",
-      fmt::format("{{\n  \"program\": \"plx-dca\",\n  \"version\": {},\n  \"build\": {{\"compiler\": {}, \"type\": {}, "
-                  "\"git\": {}}},\n  \"machine\": {{\"host\": {}}},\n  \"workers\": {},\n  \"status\": \"{}\",\n"
-                  "  \"started\": \"{:%Y-%m-%dT%H:%M:%SZ}\",\n  \"wall_s\": {:.3f}\n}}\n",
-                  json_text(b.version), json_text(b.compiler), json_text(b.type), json_text(b.git), json_text(host),
-                  workers, status, fmt::gmtime(std::chrono::system_clock::to_time_t(started)), seconds));
 }
 
 // The folder of a new run, or of one that continues.
@@ -129,17 +111,19 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   if (auto r = out->add(*lattice); !r) return complain(r.error().message);
   observer watch(*out, *lattice, c.quiet);
   runtime rt(options);
-  const auto started = std::chrono::system_clock::now();
-  if (auto r = write_summary(plan.folder, "running", rt.worker_count(), started); !r)
-    return complain(r.error().message);
+  const app::run_record record(plan.folder, rt.worker_count());
+  if (auto r = record.write("running"); !r) return complain(r.error().message);
   const task_info loop{probe::register_name("qmc/loop"), probe::no_key};
   const auto done = rt.run(
       [&] { return async(loop, [&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); }).get(); });
-  const char* status = !done ? "failed" : watch.failure() ? "failed" : done->stopped ? "interrupted" : "finished";
-  if (auto r = write_summary(plan.folder, status, rt.worker_count(), started); !r) return complain(r.error().message);
-  if (!done) return complain(done.error().message, failed);
-  if (watch.failure()) return complain(watch.failure()->message);
-  if (auto r = out->finish(*done); !r) return complain(r.error().message);
+  result<void> written;
+  if (watch.failure()) written = *watch.failure();
+  if (done && written) written = out->finish(*done);
+  const std::string failure = !done ? done.error().message : !written ? written.error().message : "";
+  const char* status = !failure.empty() ? "failed" : done->stopped ? "interrupted" : "finished";
+  const auto recorded = record.write(status, failure);
+  if (!failure.empty()) return complain(failure, done ? app::wrong_input : failed);
+  if (!recorded) return complain(recorded.error().message);
   return report_end(*done, plan.options, plan.folder);
 }
 

@@ -120,7 +120,15 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
   if (root && !c.quiet)
     std::fprintf(stderr, "the run needs %.3g GB of memory%s\n", 1e-9 * o.memory_bytes(share),
                  members.is_alone() ? "" : " per process");
-  return solve_all(c, o, out ? &*out : nullptr, folder, members);
+  std::optional<app::run_record> record;
+  if (root) record.emplace(folder, share.workers);
+  const bool recorded = !root || record->write("running");
+  run_end end = members.any(!recorded) ? run_end{wrong_input, root ? "cannot write run.json" : ""}
+                                       : solve_all(c, o, out ? &*out : nullptr, folder, members);
+  const char* status = end.code == finished ? "finished" : end.code == interrupted ? "interrupted" : "failed";
+  if (root)
+    if (auto r = record->write(status, end.message); !r && end.code == finished) end = {wrong_input, r.error().message};
+  return end;
 }
 
 // An input that was read and checked.

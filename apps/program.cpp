@@ -9,8 +9,11 @@
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <utility>
 
 #include "base/build_info.hpp"
+#include "base/file.hpp"
+#include "base/text.hpp"
 #include "console.hpp"
 #include "probe/settings.hpp"
 
@@ -115,6 +118,21 @@ runtime_options options_of_run(const common_options& c, runtime_options options,
   if (measure->output == probe::settings().output) measure->output = folder;
   options.measure = std::move(measure);
   return options;
+}
+
+run_record::run_record(std::string folder, std::size_t workers) : folder_(std::move(folder)), workers_(workers) {}
+
+result<void> run_record::write(const char* status, std::string_view message) const {
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin_;
+  const build_info& b = this_build();
+  return write_file(
+      folder_ + "/run.json",
+      fmt::format("{{\n  \"program\": {},\n  \"version\": {},\n  \"build\": {{\"compiler\": {}, \"type\": {}, "
+                  "\"git\": {}}},\n  \"machine\": {},\n  \"process\": {},\n  \"workers\": {},\n  \"status\": {},\n"
+                  "  \"message\": {},\n  \"started\": {},\n  \"wall_s\": {:.3f}\n}}\n",
+                  json_text(program_name), json_text(b.version), json_text(b.compiler), json_text(b.type),
+                  json_text(b.git), json_of(this_machine()), json_of(this_process()), workers_, json_text(status),
+                  json_text(std::string(message)), json_text(started_), wall.count()));
 }
 
 std::string without_slash(std::string path) {

@@ -3,11 +3,14 @@
 // Thread safety: main alone. Cost: none. Example: apps/plx_parquet.cpp
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "io/run_facts.hpp"
 #include "rt/runtime.hpp"
 
 namespace CLI {
@@ -49,6 +52,19 @@ int exit_of_exception(const CLI::App& app, std::string_view memory);
 
 /// The number of workers, and the folder of the run for measurements unless --plx: names another.
 runtime_options options_of_run(const common_options& c, runtime_options options, const std::string& folder);
+
+/// run.json of a run: program, build, machine, process, state. A reader that finds "running" can check the process.
+class run_record {
+ public:
+  run_record(std::string folder, std::size_t workers);
+  /// status: "running", "finished", "interrupted" or "failed", with the message of the error.
+  result<void> write(const char* status, std::string_view message = "") const;
+
+ private:
+  std::string folder_, started_ = utc_now();
+  std::size_t workers_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
 
 /// A folder's name without slashes at the end.
 std::string without_slash(std::string path);

@@ -65,9 +65,11 @@ std::vector<estimate> jackknife_estimates(const std::vector<std::vector<double>>
 }  // namespace detail
 
 /// Values and errors of f(means), where `bins` are independent samples of the means. The bias of order 1/n is
-/// subtracted. Shapes:   bins: [n][m]; f takes a span of m doubles and returns a vector of any fixed length. Requires:
-/// n >= 2, bins of equal length; weights (counts of samples per bin) positive, or empty: all equal. Source:   Efron
-/// (1982).
+/// subtracted. Source: Efron (1982).
+///
+/// Shapes: bins [n][m]; f takes a span of m numbers and returns a vector of any fixed length.
+///
+/// Requires: n >= 2, bins of equal length; weights (counts of samples per bin) positive, or empty: all equal.
 template <class F>
 std::vector<estimate> jackknife(std::span<const std::vector<double>> bins, F&& f,
                                 std::span<const double> weights = {}) {

@@ -75,7 +75,7 @@ def rows(path):
 def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     done = run(folder, "in.toml", "--out", "one", "--threads", "1")
     assert done.returncode == 0, done.stderr
-    assert "no transition" in done.stdout and "lambda_d" in done.stderr
+    assert "no T_c: lambda_d stays below 1" in done.stdout and "lambda_d" in done.stderr
     assert [(row["t"], row["iteration"]) for row in rows(folder / "one/iterations.csv")] == [("1", "0"), ("1", "1"), ("0.5", "0")]
     temperatures = rows(folder / "one/temperatures.csv")
     assert all(float(row["lambda_d_error"]) > 0 for row in temperatures)

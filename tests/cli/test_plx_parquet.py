@@ -85,6 +85,7 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
         (["in.toml", "--set", "memory.limit_gb=1e-6"], "GB (memory.limit_gb)"),
         (["in.toml", "--set", "cluster.name=16x16", "--validate"], "available now"),
         (["in.toml", "--nonsense"], "--nonsense"),
+        (["in.toml", "--out=", "--print-config"], "--out=: expected a value"),
         (["in.toml", "--out", "in.toml"], "expected a folder"),
     ],
 )
@@ -101,6 +102,9 @@ def test_runs_that_fail_say_so(folder):
     strong = ["--set", "model.u=12", "--set", "model.mu=0", "--set", "model.temperature=0.2", "--set", "loop.damping=1"]
     wild = run(folder, "in.toml", *strong, "--set", "loop.history=0", "--out", "wild", "--quiet")
     assert wild.returncode == 1 and "diverges" in wild.stderr and wild.stderr.count("\n") == 1
+    assert not json.loads((folder / "wild/result.json").read_text())["complete"]
+    record = json.loads((folder / "wild/run.json").read_text())
+    assert record["program"] == "plx-parquet" and record["status"] == "failed" and "diverges" in record["message"]
 
 
 def test_validate_and_options(folder):

@@ -64,6 +64,7 @@ def pairing_picture(run: DcaRun) -> Picture:
     caption = "The superconducting transition is where λ_d reaches 1. Bars: one standard error, by a jackknife through the whole calculation. "
     caption += (
         f"T_c = {transition[0]:.4f} ± {transition[1]:.4f}, the vertical band." if transition
+        else "λ_d is above 1 at the first temperature." if column(rows, "lambda_d")[0] >= 1
         else "λ_d stays below 1 at the temperatures of this run."
     )
     return Picture("pairing", "Towards superconductivity", caption, (10.4, 4.3), draw, "Eigenvalue of pairing over temperature.")

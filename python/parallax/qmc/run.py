@@ -18,7 +18,7 @@ from ..tables import csv_property, read_json
 
 
 def is_dca_run(folder: Path) -> bool:
-    return any((folder / name).exists() for name in ("iterations.csv", "cluster.json"))
+    return (folder / "cluster.json").exists()
 
 
 class DcaRun(Run):

@@ -143,8 +143,9 @@ def corrected(summary: dict, folder: object) -> dict:
     process = summary.get("process")
     if not is_gone(process, host):
         return summary
+    program = summary.get("program") or "plx-star"
     message = (
         f"its process {process['pid']} ended without writing a result: killed, or out of memory; "
-        f"to continue from its last checkpoint, if it has one: plx-star --resume {folder}"
+        f"to continue from its last checkpoint, if it has one: {program} --resume {folder}"
     )
     return {**summary, "status": "was interrupted", "message": message}

@@ -19,6 +19,7 @@ std::string cells(std::complex<double> z) { return fmt::format(",{:.10g},{:.10g}
 parquet_output::parquet_output(std::string folder, const parquet_options& o)
     : folder_(std::move(folder)),
       vertex_(o.vertex),
+      planned_(o.frequencies.size()),
       model_(o.make_model().value()),
       lock_(std::make_unique<folder_lock>()) {
   if (model_.n_momenta() <= most_exact_sites) exact_ = exact_self_energy(model_, o.sigma_frequencies);
@@ -164,7 +165,7 @@ result<void> parquet_output::finish() {
     if (auto r = write_file(file("extrapolated.csv"), header + rows); !r) return r;
   }
   return write_file(file("result.json"),
-                    fmt::format("{{\"complete\": {}, \"runs\": [{}]}}\n", n.size() == runs_.size(), runs));
+                    fmt::format("{{\"complete\": {}, \"runs\": [{}]}}\n", n.size() == planned_, runs));
 }
 
 }  // namespace plx::parquet

@@ -52,6 +52,7 @@ class parquet_output {
 
   std::string folder_;
   bool vertex_;
+  std::size_t planned_;  // runs, one for each number of frequencies
   hubbard_model model_;
   std::optional<exact_result> exact_;
   std::vector<std::string> names_, exact_cells_;  // of the extrapolated values: "quantity,kx,ky" and ",exact"

@@ -24,6 +24,11 @@ struct slab_report {
   std::array<double, 4> eigenvalues{};
 };
 
+// Keeps NaN, which compares with nothing.
+void keep_largest(double& largest, double x) {
+  if (x > largest || std::isnan(x)) largest = x;
+}
+
 class loop {
  public:
   loop(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid, const solver_settings& settings,
@@ -123,18 +128,17 @@ class loop {
       double& largest = reports[s - first_].change;
       for (std::size_t i = local(grid_->slab_offset(s)); i < local(grid_->slab_offset(s + 1)); ++i) {
         r[i] -= x[i];
-        const double change = std::abs(r[i]);
-        if (!(change <= largest)) largest = change;  // keeps NaN
+        keep_largest(largest, std::abs(r[i]));
       }
     });
     std::size_t at = own_size();
     for (int k = 0; k < sigma.n_momenta(); ++k)
       for (int n = 0; n < sigma.n_frequencies(); ++n, ++at) {
         r[at] = sigma(k, n) - x[at];
-        if (!(std::abs(r[at]) / model_.u <= now.residual)) now.residual = std::abs(r[at]) / model_.u;
+        keep_largest(now.residual, std::abs(r[at]) / model_.u);
       }
     r[at] = g.density() - x[at];
-    now.residual = std::max(now.residual, std::abs(r[at]));
+    keep_largest(now.residual, std::abs(r[at]));
     combine(reports, now);
     return now;
   }
@@ -151,7 +155,7 @@ class loop {
     PLX_ASSERT_EQ(numbers.size(), n * grid_->n_slabs());
     for (int s = 0; s < grid_->n_slabs(); ++s) {
       const double* report = numbers.data() + n * s;
-      if (!(report[0] / model_.u <= now.residual)) now.residual = report[0] / model_.u;
+      keep_largest(now.residual, report[0] / model_.u);
       now.asymmetry = std::max(now.asymmetry, report[1] / model_.u);
       for (std::size_t c = 0; c < all_channels.size() && grid_->transfer_of(s).frequency == 0; ++c)
         now.eigenvalues[c].push_back(report[2 + c]);  // the slabs at w = 0 are the first ones

@@ -124,7 +124,7 @@ result<dca_options> options_of_resumed(const dca_checkpoint& c, const std::vecto
         key != "loop.first_iterations" && key != "output.checkpoint_interval_s")
       return error{
           fmt::format("{}: a resumed run cannot change it; expected one of loop.temperatures, loop.iterations, "
-                      "loop.first_iterations, or a new run with this option",
+                      "loop.first_iterations, output.checkpoint_interval_s, or a new run with this option",
                       key)};
   }
   const dca_state& s = c.state;

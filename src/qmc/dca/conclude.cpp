@@ -137,7 +137,8 @@ result<void> conclude(const dca_options& options, const coarse_graining& grain, 
   t.occupation = e.several(static_cast<std::size_t>(n_k));
   if (options.correlations) t.correlations = correlations_in(e, static_cast<std::size_t>(n_k));
   if (n_pairs > 0) {
-    t.d_wave = e.one();
+    const estimate d_wave = e.one();
+    if (t.d_wave_overlap >= least_overlap) t.d_wave = d_wave;
     t.leading = e.one();
   }
   return {};

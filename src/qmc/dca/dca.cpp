@@ -25,6 +25,7 @@ class loop {
     observer_.reached(state_);
     while (state_.temperature < static_cast<int>(options_.temperatures.size()) && !outcome_.stopped)
       if (auto done = iterate(); !done) return done.error();
+    outcome_.begins_ordered = !state_.d_wave.empty() && state_.d_wave.front().value >= 1;
     if (state_.d_wave.size() == state_.t.size()) outcome_.transition = transition_temperature(state_.t, state_.d_wave);
     return std::move(outcome_);
   }

@@ -55,13 +55,14 @@ struct dca_temperature {
   std::vector<estimate> occupation;                   // of both spins, [momentum]
   std::optional<correlation_estimates> correlations;  // if they are measured
   real_matrix pairs;                                  // the pair function, in the order of pair_index; or empty
-  std::optional<estimate> d_wave, leading;            // eigenvalues of pairing
+  std::optional<estimate> d_wave, leading;            // eigenvalues of pairing; no d_wave if no vector has its form
   double d_wave_overlap = 0;
 };
 
 struct dca_outcome {
   std::vector<dca_temperature> temperatures;  // those completed by this call
   std::optional<estimate> transition;         // T_c
+  bool begins_ordered = false;                // lambda_d is 1 or more at the first temperature
   bool stopped = false;                       // by the observer, before the end
 };
 

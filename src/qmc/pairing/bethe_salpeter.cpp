@@ -51,11 +51,11 @@ result<pairing_solution> solve_pairing(const cluster& c, const pair_index& index
         weight += kernel(x, v) * kernel(x, v);
       }
     overlap = weight > 1e-20 ? std::abs(overlap) / std::sqrt(weight) : 0;
-    if (overlap < 0.7) continue;
+    if (overlap <= s.d_wave_overlap) continue;
     s.d_wave = values[v];
     s.d_wave_overlap = overlap;
     s.d_wave_vector.assign(kernel.column(v), kernel.column(v) + size);
-    break;
+    if (overlap >= least_overlap) break;
   }
   return s;
 }

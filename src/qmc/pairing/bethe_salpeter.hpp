@@ -17,9 +17,13 @@
 
 namespace plx::qmc {
 
+/// A vector with at least this overlap with the form cos kx - cos ky is a d-wave.
+inline constexpr double least_overlap = 0.7;
+
 struct pairing_solution {
-  double leading = 0;                 // the largest eigenvalue
-  double d_wave = 0;                  // the largest one of eigenvectors with the form cos kx - cos ky
+  double leading = 0;  // the largest eigenvalue
+  // The largest eigenvalue of d-waves; if there is none, that of the vector with the largest overlap.
+  double d_wave = 0;
   double d_wave_overlap = 0;          // of that vector at w = +- pi / beta with the form, between 0 and 1
   std::vector<double> d_wave_vector;  // phi, in the order of pair_index
 };

@@ -7,26 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "io/run_facts.hpp"
 #include "star/driver/run.hpp"
 #include "star/problems/problem.hpp"
 
 namespace plx::star {
-
-struct machine_facts {
-  std::string host, cpu;
-  unsigned cores = 0;  ///< available to this process
-};
-machine_facts this_machine();
-
-/// Identifies the process uniquely, so that a reader of "running" in run.json can check whether it still runs.
-struct process_facts {
-  std::int64_t pid = 0, started_ticks = 0;  ///< process number; start in clock ticks since the boot
-  std::string boot, numbers;                ///< identifier of the boot; PID namespace of `pid`
-};
-process_facts this_process();
-
-/// The time of day, as 2026-01-31T12:00:00Z.
-std::string utc_now();
 
 struct run_summary {
   std::string problem, status = "running", message, started = utc_now();
