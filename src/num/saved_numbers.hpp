@@ -26,7 +26,7 @@ class number_writer {
     add(static_cast<double>(x.size()));
     to_->insert(to_->end(), x.begin(), x.end());
   }
-  /// A matrix with its stride, on which the bits of products may depend.
+  /// A matrix with its stride, on which the bits of a product with a vector may depend if it has up to three rows.
   void add(const real_matrix& m) {
     for (int n : {m.rows(), m.columns(), m.stride()}) add(n);
     for (int j = 0; j < m.columns(); ++j) to_->insert(to_->end(), m.column(j), m.column(j) + m.rows());

@@ -144,6 +144,47 @@ TEST(Matrix, ResizingKeepsElements) {
     for (int i = 0; i < 30; ++i) EXPECT_EQ(m(i, j), std::min(i, j) * 100 + std::max(i, j) + 1);
 }
 
+// A walker that continues from a checkpoint has matrices with other strides, at other addresses, than before. Products
+// of a matrix of up to three rows and a vector are left out: OpenBLAS has special cases where the stride is as small.
+TEST(LinearAlgebra, BitsDoNotDependOnStrides) {
+  const auto copied = [](const real_matrix& m, int padding) {
+    real_matrix larger(m.rows() + padding, m.columns() + padding);
+    larger.resize(m.rows(), m.columns());
+    for (int j = 0; j < m.columns(); ++j) std::copy_n(m.column(j), m.rows(), larger.column(j));
+    return larger;
+  };
+  const auto same = [](const real_matrix& x, const real_matrix& y) {
+    for (int j = 0; j < x.columns(); ++j)
+      if (!std::equal(x.column(j), x.column(j) + x.rows(), y.column(j))) return false;
+    return true;
+  };
+  const int sizes[] = {1, 2, 3, 5, 8, 16, 17, 31, 48, 64, 65, 100, 131, 203};
+  for (int m : sizes)
+    for (int k : sizes)
+      for (int n : {1, 7, 26, 64, 121}) {
+        const auto a = example<double>(m, k, 0.1), b = example<double>(k, n, 0.2), c = example<double>(m, n, 0.3);
+        const auto results = [&](int padding) {
+          auto product = copied(c, padding), outer = copied(a, padding), vectors = copied(c, 0);
+          const auto left = copied(a, padding);
+          multiply(1, left, copied(b, padding / 2), 1, product);
+          if (n == 1 && m > 3) {
+            multiply_vector(1, left, b.column(0), 0, vectors.column(0));
+            add_outer(0.7, c.column(0), b.column(0), outer);
+            std::vector<double> back(k);
+            multiply_vector(1, left, c.column(0), 0, back.data(), transposed::yes);
+            add_outer(0.3, vectors.column(0), back.data(), outer);
+          }
+          return std::vector<real_matrix>{product, outer, vectors};
+        };
+        const auto expected = results(0);
+        for (int padding : {1, 13, 40}) {
+          const auto found = results(padding);
+          for (std::size_t i = 0; i < found.size(); ++i)
+            ASSERT_TRUE(same(expected[i], found[i])) << m << ' ' << k << ' ' << n << ' ' << padding << ' ' << i;
+        }
+      }
+}
+
 // Builds of the library exist that share buffers between callers.
 TEST(LinearAlgebra, ProductsOfSeveralThreadsAtOnce) {
   const auto waves = example<double>(60, 48, 0.1), m = example<double>(60, 60, 0.2);

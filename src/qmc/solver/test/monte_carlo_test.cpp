@@ -178,6 +178,36 @@ TEST(MonteCarlo, SameBitsForAnyNumberOfWorkers) {
   EXPECT_NE(solve(p, changed).bins[0].m, one.bins[2].m);
 }
 
+// A pause after every measurement. The matrices of a run that continues have other strides and addresses.
+TEST(MonteCarlo, SameBitsWithPausesAtLargeOrders) {
+  const auto p = finite_cluster("2x2", 8, 10, 0);
+  for (const auto method : {walker_method::submatrix, walker_method::rank_one}) {
+    monte_carlo_options o = {.walkers = 2,
+                             .bins = 2,
+                             .measurements = 4,
+                             .warm_up = 2000,
+                             .rebuild_interval = 3,
+                             .method = method,
+                             .correlations = true};
+    const auto whole = solve(p, o);
+    o.pause_after_s = 1e-9;
+    auto parts = solve(p, o);
+    int pauses = 0;
+    for (; !parts.saved.empty(); ++pauses) {
+      o.saved = parts.saved;
+      parts = solve(p, o);
+    }
+    EXPECT_GE(pauses, 4);
+    ASSERT_EQ(parts.bins.size(), whole.bins.size());
+    for (std::size_t b = 0; b < whole.bins.size(); ++b) {
+      EXPECT_GT(whole.bins[b].order, 100 * whole.bins[b].sign);
+      EXPECT_EQ(parts.bins[b].m, whole.bins[b].m);
+      EXPECT_EQ(parts.bins[b].order, whole.bins[b].order);
+      EXPECT_EQ(parts.bins[b].correlations, whole.bins[b].correlations);
+    }
+  }
+}
+
 TEST(MonteCarlo, WithoutInteractionTheFreeFunctionRemains) {
   const auto p = finite_cluster("2x2", 0, 2, -0.5);
   const auto r = solve(p, {.walkers = 1, .bins = 2, .measurements = 5, .warm_up = 100});
