@@ -13,7 +13,7 @@
 
 #include "num/saved_numbers.hpp"
 #include "qmc/dca/dca.hpp"
-#include "qmc/solver/submatrix_walker.hpp"
+#include "qmc/walker/submatrix_walker.hpp"
 #include "qmc_threads.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
@@ -72,7 +72,7 @@ double core_time(F&& f) {
   return bench::core_seconds() - begin;
 }
 
-// The warm-up is subtracted. By the clock of the wall, or by that of the cores.
+// Wall-clock or CPU time, without that of the warm-up.
 double seconds_per_measurement(const impurity& p, unsigned workers, int walkers, bool of_cores) {
   runtime rt({.workers = workers, .bind = false});
   const auto seconds = [&](int measurements) {
@@ -160,7 +160,7 @@ usage usage_of(F&& f) {
 }
 
 // Threads that block: three walkers and five accumulators, on std::thread and on plx::thread, in turns; beside them the
-// chains of tasks with as many walkers.
+// chains of tasks with as many walkers, whose warm-up is subtracted: the others keep their walkers from turn to turn.
 void compare_threads(bench::report& report, const impurity& p, int turns) {
   constexpr int n_walkers = 3, n_accumulators = 5, measurements = 150;
   bench::walkers_and_accumulators<bench::std_threads> blocking(p, n_walkers, n_accumulators);
@@ -172,9 +172,13 @@ void compare_threads(bench::report& report, const impurity& p, int turns) {
     {
       runtime rt({.bind = false});
       u[1] = usage_of([&] { rt.run([&] { suspending.run(measurements); }); });
-      const monte_carlo_options o = {
-          .walkers = n_walkers, .bins = 1, .measurements = measurements, .warm_up = 200, .pair_frequencies = 16};
-      u[2] = usage_of([&] { rt.run([&] { return async_monte_carlo(p, o).get(); }); });
+      const auto usage_of_tasks = [&](int n) {
+        const monte_carlo_options o = {
+            .walkers = n_walkers, .bins = 1, .measurements = n, .warm_up = 4000, .pair_frequencies = 16};
+        return usage_of([&] { rt.run([&] { return async_monte_carlo(p, o).get(); }); });
+      };
+      const usage few = usage_of_tasks(1), many = usage_of_tasks(1 + measurements);
+      u[2] = {many.wall_s - few.wall_s, many.voluntary - few.voluntary, many.involuntary - few.involuntary};
     }
     if (turn < 0) continue;  // warms up
     for (int i = 0; i < 3; ++i) {
