@@ -4,8 +4,8 @@
 //   G by Monte Carlo; Sigma = 1 / G0 - 1 / G, mixed with the one before.
 //
 // Thread safety: run_dca is called by a task; observers are called by it. Results for a seed are the same bits for any
-// number of workers. Example: qmc/dca/test/dca_test.cpp Source: Maier, Jarrell, Pruschke, Hettler (2005), Rev. Mod.
-// Phys. 77, 1027.
+// number of workers. Example: qmc/dca/test/dca_test.cpp
+// Source: Maier, Jarrell, Pruschke, Hettler (2005), Rev. Mod. Phys. 77, 1027.
 #pragma once
 
 #include <array>

@@ -2,8 +2,9 @@
 //
 // What is averaged depends on the wave vector through eps_k alone, so that a mean over a patch is an integral over the
 // density of states of that patch. Its Gauss quadrature is computed once, from a fine quadrature over the patch's
-// polygon. Thread safety: const functions from any thread. Example: qmc/green/test/green_test.cpp Source: Maier,
-// Jarrell, Pruschke, Hettler (2005), section II; Golub, Welsch (1969) and Gragg, Harwood (1984) for the rule.
+// polygon. Thread safety: const functions from any thread. Example: qmc/green/test/green_test.cpp
+// Source: Maier, Jarrell, Pruschke, Hettler (2005), section II; Golub, Welsch (1969) and Gragg, Harwood (1984) for the
+// rule.
 #pragma once
 
 #include <vector>

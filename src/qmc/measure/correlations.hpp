@@ -21,7 +21,7 @@
 #include "num/random/random_stream.hpp"
 #include "qmc/cluster/cluster.hpp"
 #include "qmc/measure/single_particle.hpp"
-#include "qmc/solver/free_propagator.hpp"
+#include "qmc/walker/free_propagator.hpp"
 
 namespace plx::qmc {
 

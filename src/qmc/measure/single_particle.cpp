@@ -7,12 +7,6 @@
 
 namespace plx::qmc {
 
-void snapshot::take(const walker& w) {
-  vertices = w.vertices();
-  sign = w.sign();
-  for (int sigma = 0; sigma < 2; ++sigma) w.m_matrix(sigma, m[sigma]);
-}
-
 void measurement_bin::save(number_writer& to) const {
   for (double x : {static_cast<double>(count), sign, order}) to.add(x);
   save_function(to, m);

@@ -1,9 +1,9 @@
 // Measurement of one-particle quantities: the matrix M over cluster momentum and frequency, the expansion order, the
 // sign.
 //
-//   M(K, iw) = 1/Nc sum_pq exp(i w (tau_p - tau_q) - i K (r_p - r_q)) M_pq,   G = G0 - G0 M G0 / beta,   mean over both
-//   spins.
+//   M(K, iw) = 1/Nc sum_pq exp(i w (tau_p - tau_q) - i K (r_p - r_q)) M_pq,  G = G0 - G0 M G0 / beta
 //
+// Both are means over the spins.
 // Thread safety: one thread at a time per object. Cost: nonuniform_fourier::spread per pair of vertices.
 // Example: qmc/solver/test/monte_carlo_test.cpp
 #pragma once
@@ -15,18 +15,9 @@
 #include "num/statistics.hpp"
 #include "qmc/cluster/cluster.hpp"
 #include "qmc/green/matsubara.hpp"
-#include "qmc/solver/walker.hpp"
+#include "qmc/walker/walker.hpp"
 
 namespace plx::qmc {
-
-/// A walker's state as measurements see it. A copy, so that the walker can continue.
-struct snapshot {
-  std::vector<vertex> vertices;
-  std::array<real_matrix, 2> m;  // (e^V - 1) N of both spins
-  double sign = 1;
-
-  void take(const walker& w);
-};
 
 /// Sums over the measurements of one bin, each weighted with the sign.
 struct measurement_bin {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "probe/record/names.hpp"
-#include "qmc/solver/submatrix_walker.hpp"
+#include "qmc/walker/submatrix_walker.hpp"
 #include "rt/async.hpp"
 #include "rt/dataflow.hpp"
 #include "rt/when_all.hpp"

@@ -17,7 +17,7 @@
 #include "qmc/measure/correlations.hpp"
 #include "qmc/measure/pair_function.hpp"
 #include "qmc/measure/single_particle.hpp"
-#include "qmc/solver/free_propagator.hpp"
+#include "qmc/walker/free_propagator.hpp"
 #include "rt/future.hpp"
 
 namespace plx::qmc {

@@ -1,4 +1,4 @@
-#include "qmc/solver/free_propagator.hpp"
+#include "qmc/walker/free_propagator.hpp"
 
 #include <array>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "qmc/solver/walker.hpp"
+#include "qmc/walker/walker.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "num/dense/linear_algebra.hpp"
 #include "qmc/green/coarse_graining.hpp"
-#include "qmc/solver/submatrix_walker.hpp"
+#include "qmc/walker/submatrix_walker.hpp"
 
 namespace plx::qmc {
 namespace {

@@ -11,7 +11,7 @@
 // Thread safety, example: as walker.hpp. Source: Gull et al. (2011), Phys. Rev. B 83, 075122.
 #pragma once
 
-#include "qmc/solver/walker.hpp"
+#include "qmc/walker/walker.hpp"
 
 namespace plx::qmc {
 

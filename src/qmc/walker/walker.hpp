@@ -6,9 +6,10 @@
 //   A = e^V - g0 (e^V - 1),   e^V = diag(exp(sigma gamma s)),   cosh gamma = 1 + U beta Nc / 2K,   N = A^-1.
 //
 // A move inserts a vertex, removes one, or flips its spin. rank_one_walker computes each move from N directly and is
-// the reference; submatrix_walker makes the same decisions with products of matrices. Thread safety: one thread at a
-// time per walker; a free_propagator may be shared. Example: qmc/solver/test/walker_test.cpp Source: Gull, Werner,
-// Parcollet, Troyer (2008), Europhys. Lett. 82, 57003.
+// the reference; submatrix_walker makes the same decisions with products of matrices.
+// Thread safety: one thread at a time per walker; a free_propagator may be shared.
+// Example: qmc/walker/test/walker_test.cpp
+// Source: Gull, Werner, Parcollet, Troyer (2008), Europhys. Lett. 82, 57003.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@
 #include "num/dense/matrix.hpp"
 #include "num/random/random_stream.hpp"
 #include "num/saved_numbers.hpp"
-#include "qmc/solver/free_propagator.hpp"
+#include "qmc/walker/free_propagator.hpp"
 
 namespace plx::qmc {
 
@@ -106,6 +107,15 @@ class walker {
   double sign_ = 1, last_ratio_ = 0;
   walker_statistics statistics_;
   std::vector<double>* trace_ = nullptr;
+};
+
+/// A walker's state as measurements see it. A copy, so that the walker can continue.
+struct snapshot {
+  std::vector<vertex> vertices;
+  std::array<real_matrix, 2> m;  // (e^V - 1) N of both spins
+  double sign = 1;
+
+  void take(const walker& w);
 };
 
 /// O(k^2) per accepted or inserted move.

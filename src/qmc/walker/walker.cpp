@@ -1,4 +1,4 @@
-#include "qmc/solver/walker.hpp"
+#include "qmc/walker/walker.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -54,6 +54,12 @@ void walker::m_matrix(int sigma, real_matrix& m) const {
     double* to = m.column(j);
     for (int i = 0; i < k; ++i) to[i] = factors[i] * from[i];
   }
+}
+
+void snapshot::take(const walker& w) {
+  vertices = w.vertices();
+  sign = w.sign();
+  for (int sigma = 0; sigma < 2; ++sigma) w.m_matrix(sigma, m[sigma]);
 }
 
 void walker::rebuild() {

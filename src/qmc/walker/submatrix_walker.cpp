@@ -1,4 +1,4 @@
-#include "qmc/solver/submatrix_walker.hpp"
+#include "qmc/walker/submatrix_walker.hpp"
 
 #include <algorithm>
 #include <cmath>

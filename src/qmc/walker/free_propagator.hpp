@@ -1,7 +1,7 @@
 // The propagator of the cluster without interaction, tabulated for the walkers.
 //
 // Thread safety: const functions from any thread. Cost of a lookup: one cubic polynomial, about 3 ns from the L2 cache.
-// The table takes 32 bytes per interval and site. Example: qmc/solver/test/walker_test.cpp
+// The table takes 32 bytes per interval and site. Example: qmc/walker/test/walker_test.cpp
 #pragma once
 
 #include <cstddef>
