@@ -16,10 +16,13 @@
 #include "console.hpp"
 #include "net/collectives.hpp"
 #include "net/job.hpp"
+#include "parquet/distribution/team.hpp"
+#include "parquet/run/memory.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/run/output.hpp"
 #include "parquet/solver/solver.hpp"
 #include "program.hpp"
+#include "rt/thread.hpp"
 
 namespace {
 
@@ -106,7 +109,7 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
   const bool root = members.rank() == 0;
   const parquet::memory_share share{job.home().worker_count(), members.size(), parquet::processes_of_host(members)};
   std::optional<parquet::parquet_output> out;
-  auto ready = o.check_memory(share);
+  auto ready = parquet::check_memory(o, share);
   if (root && ready) {
     if (auto created = parquet::parquet_output::create(folder, config, o))
       out.emplace(*std::move(created));
@@ -118,7 +121,7 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
     return {wrong_input, speaker == members.rank() ? ready.error().message : std::string()};
   }
   if (root && !c.quiet)
-    std::fprintf(stderr, "the run needs %.3g GB of memory%s\n", 1e-9 * o.memory_bytes(share),
+    std::fprintf(stderr, "the run needs %.3g GB of memory%s\n", 1e-9 * parquet::memory_bytes(o, share),
                  members.is_alone() ? "" : " per process");
   std::optional<app::run_record> record;
   if (root) record.emplace(folder, share.workers);
@@ -147,10 +150,13 @@ result<run_plan> prepare(const common_options& c, parquet::parquet_options& o, c
   return run_plan{app::without_slash(c.out.empty() ? "run-parquet" : c.out), table.toml()};
 }
 
-int answer_validate(const common_options& c, const parquet::parquet_options& o) {
-  const parquet::memory_share share{c.threads != 0 ? c.threads : 1, 1, 1};
-  if (auto r = o.check_memory(share); !r) return complain(r.error().message);
-  return answer(fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * o.memory_bytes(share)));
+int answer_validate(const common_options& c, const runtime_options& options, const parquet::parquet_options& o) {
+  unsigned workers = c.threads != 0 ? c.threads : options.workers;
+  if (workers == 0) workers = thread::hardware_concurrency();  // as many as the run would start
+  const parquet::memory_share share{workers, 1, 1};
+  if (auto r = parquet::check_memory(o, share); !r) return complain(r.error().message);
+  return answer(
+      fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * parquet::memory_bytes(o, share)));
 }
 
 // Run by all processes, including those whose preparation failed: the root reports the error.
@@ -189,7 +195,7 @@ int main(int argc, char** argv) {
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
     const auto plan = read ? prepare(c, o, table) : result<run_plan>(read.error());
     if (plan && c.print_config) return answer(table.text_effective());
-    if (plan && c.validate) return answer_validate(c, o);
+    if (plan && c.validate) return answer_validate(c, options, o);
     return run(c, options, o, plan);
   } catch (const job_error& e) {
     return e.report("plx-parquet");

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "net/collectives.hpp"
 #include "net/core/node.hpp"
 #include "net/job.hpp"
 #include "num/dense/linear_algebra.hpp"
@@ -83,13 +84,13 @@ double rotation_gb_s(const vertex_reader& phi, const team& members, rotation_for
   std::vector<double> rates;
   rotation_exchange exchange(phi.grid(), members, form);
   for (int turn = 0; turn <= turns; ++turn) {
-    members.members().barrier().get();
+    members.communicator().barrier().get();
     const auto work = exchange.rotate(phi);
     double slowest = 0;
     for (const double s : members.gather(std::vector<double>{work.seconds})) slowest = std::max(slowest, s);
     if (turn > 0) rates.push_back(1e-9 * work.sent_bytes / slowest);
   }
-  members.members().barrier().get();
+  members.communicator().barrier().get();
   return bench::median(rates);
 }
 
@@ -99,9 +100,9 @@ double transport_gb_s(const team& members, double bytes) {
   for (int turn = 0; turn <= turns; ++turn) {
     std::vector<std::vector<complex>> out(members.size());
     out[1 - members.rank()].resize(static_cast<std::size_t>(bytes) / sizeof(complex));
-    members.members().barrier().get();
+    members.communicator().barrier().get();
     const double begin = monotonic_seconds();
-    members.members().all_to_all(out).get();
+    members.communicator().all_to_all(out).get();
     const double seconds = monotonic_seconds() - begin;
     if (turn > 0) rates.push_back(1e-9 * bytes / seconds);
   }
@@ -129,10 +130,12 @@ int inside_job(bench::report& report, const std::string& part) {
     const vertex_reader phi(grid, g, values.data(), first);
     const double packed = rotation_gb_s(phi, members, rotation_form::packed),
                  coalesced = rotation_gb_s(phi, members, rotation_form::coalesced),
+                 adaptive = rotation_gb_s(phi, members, rotation_form::adaptive),
                  rows = rotation_gb_s(phi, members, rotation_form::rows), transport = transport_gb_s(members, 32e6);
     if (members.rank() != 0) return;
     report.add("parquet/rotation/rows", rows, "GB/s each way", bench::higher);
     report.add("parquet/rotation/coalesced", coalesced, "GB/s each way", bench::higher);
+    report.add("parquet/rotation/adaptive", adaptive, "GB/s each way", bench::higher);
     report.add("parquet/rotation/packed", packed, "GB/s each way", bench::higher);
     report.add("parquet/rotation/transport", transport, "GB/s each way", bench::higher);
   });

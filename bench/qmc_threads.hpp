@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "qmc/solver/monte_carlo.hpp"
-#include "qmc/solver/submatrix_walker.hpp"
+#include "qmc/walker/submatrix_walker.hpp"
 #include "rt/mutex.hpp"
 #include "rt/thread.hpp"
 

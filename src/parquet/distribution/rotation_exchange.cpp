@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "net/action.hpp"
 #include "net/coalescing.hpp"
+#include "net/collectives.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/latch.hpp"
 
@@ -47,9 +48,10 @@ rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& member
       if (s < begin || s >= end) each_row(s, r, team_.rank(), [&](const row&, int) { ++expected_rows_; });
   if (form_ == rotation_form::rows) coalesce<&parquet_store_row>(no_coalescing);
   if (form_ == rotation_form::coalesced) coalesce<&parquet_store_row>({.parcels = 128, .interval_us = 1000});
+  if (form_ == rotation_form::adaptive) coalesce<&parquet_store_row>(plx::adaptive);
   missing_ = std::make_unique<latch>(expected_rows_);
   place().store(this, std::memory_order_release);
-  team_.members().barrier().get();
+  team_.communicator().barrier().get();
 }
 
 rotation_exchange::~rotation_exchange() { place().store(nullptr, std::memory_order_release); }
@@ -192,7 +194,7 @@ void rotation_exchange::send_rows(const vertex_reader& local, rotation_work& wor
         each_row(s, r, to, [&](const row& at, int size) {
           std::vector<complex> values(2 * static_cast<std::size_t>(size));
           fill(local, at, values.data());
-          post<&parquet_store_row>(team_.members().members()[to], number_of(at), std::move(values));
+          post<&parquet_store_row>(team_.communicator().members()[to], number_of(at), std::move(values));
           ++own_rows;
           own_numbers += 2 * size;
         });
@@ -232,7 +234,7 @@ void rotation_exchange::send_packed(const vertex_reader& local, rotation_work& w
         });
       });
     }
-    auto coming = team_.members().all_to_all(out);
+    auto coming = team_.communicator().all_to_all(out);
     if (r == all_rotations.front()) rotate_local(local);
     const auto in = coming.get();
     for (unsigned from = 0; from < ranks; ++from) {

@@ -1,10 +1,8 @@
 // The rotations between localities: each sends the values of its slabs to where the parquet equations need them.
 //
 // Slabs are divided over the localities. A rotation of the slab q reads, for each source transfer, one value per k: a
-// row, with two channels. Rows travel in one of three forms, which give the same bits:
-//   packed     one message to each locality and rotation
-//   coalesced  each row is a parcel; parcels share messages (128, 1000 us; PLX_COALESCE and coalesce() change it)
-//   rows       each row is a message
+// row, with two channels. Rows travel in one of the forms of rotation_form.hpp, which give the same bits. A form sets
+// the coalescing of the action `parquet_store_row`; that replaces a setting of PLX_COALESCE.
 //
 // Thread safety: rotate() by one task, irreducible() by any. Cost: 8 numbers per element of the local slabs of one
 // channel are kept; packed needs twice a quarter of them for messages. Errors: locality_lost; std::runtime_error for a
@@ -15,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "parquet/distribution/rotation_form.hpp"
 #include "parquet/distribution/team.hpp"
 #include "parquet/equations/rotation.hpp"
 
@@ -23,15 +22,6 @@ class latch;
 }
 
 namespace plx::parquet {
-
-enum class rotation_form { packed, coalesced, rows };
-
-/// Work of the rotations of one iteration on this locality.
-struct rotation_work {
-  double seconds = 0;
-  double sent_bytes = 0;      // to other localities, without headers
-  std::int64_t messages = 0;  // packed: messages; otherwise parcels
-};
 
 class rotation_exchange {
  public:

@@ -4,11 +4,12 @@
 // all in the same order. Example: parquet/distribution/test/distributed_test.cpp
 #pragma once
 
-#include <complex>
-#include <optional>
+#include <memory>
 #include <vector>
 
-#include "net/collectives.hpp"
+namespace plx {
+class communicator;
+}
 
 namespace plx::parquet {
 
@@ -17,34 +18,24 @@ class team {
   /// This process alone.
   team() = default;
   /// All members of a communicator.
-  explicit team(communicator all) : all_(std::move(all)) {}
+  explicit team(plx::communicator all);
 
-  unsigned rank() const noexcept { return all_ ? all_->rank() : 0; }
-  unsigned size() const noexcept { return all_ ? all_->size() : 1; }
+  unsigned rank() const noexcept;
+  unsigned size() const noexcept;
   bool is_alone() const noexcept { return size() == 1; }
   /// Requires: not alone.
-  const communicator& members() const noexcept { return *all_; }
+  const plx::communicator& communicator() const noexcept { return *all_; }
 
-  /// The values of all ranks, one after the other. Collective.
+  /// The values of all ranks, one after the other; of double, std::complex<double> or std::uint64_t. Collective.
   template <class T>
-  std::vector<T> gather(std::vector<T> own) const {
-    if (is_alone()) return own;
-    std::vector<T> all;
-    for (auto& part : all_->all_gather(std::move(own)).get()) all.insert(all.end(), part.begin(), part.end());
-    return all;
-  }
+  std::vector<T> gather(std::vector<T> own) const;
   /// The first rank on which it is true; size() if there is none. Collective.
-  unsigned first_with(bool own) const {
-    const auto all = gather(std::vector<double>{own ? 1.0 : 0.0});
-    unsigned rank = 0;
-    while (rank < all.size() && all[rank] == 0) ++rank;
-    return rank;
-  }
+  unsigned first_with(bool own) const;
   /// Whether it is true on any rank. Collective.
   bool any(bool own) const { return first_with(own) < size(); }
 
  private:
-  std::optional<communicator> all_;
+  std::shared_ptr<const plx::communicator> all_;  // null: alone
 };
 
 }  // namespace plx::parquet

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "num/dense/matrix.hpp"
-#include "parquet/equations/propagator.hpp"
+#include "parquet/green/propagator.hpp"
 #include "parquet/vertex/vertex_grid.hpp"
 
 namespace plx::parquet {

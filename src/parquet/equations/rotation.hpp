@@ -1,14 +1,18 @@
 // The parquet equations: irreducible and full vertices from the reducible ones of all channels.
 //
-//   Gamma_d = Lambda_d - 1/2 Phi_d(k,k+q;k'-k) - 3/2 Phi_m(k,k+q;k'-k) + 1/2 Psi_s(k,k';k+k'+q) + 3/2
-//   Psi_t(k,k';k+k'+q) Gamma_m = Lambda_m - 1/2 Phi_d(k,k+q;k'-k) + 1/2 Phi_m(k,k+q;k'-k) - 1/2 Psi_s(k,k';k+k'+q) +
-//   1/2 Psi_t(k,k';k+k'+q) Gamma_s = Lambda_s + 1/2 Phi_d(k,q-k';k'-k) - 3/2 Phi_m(k,q-k';k'-k) + 1/2
-//   Phi_d(k,k';q-k-k') - 3/2 Phi_m(k,k';q-k-k') Gamma_t = Lambda_t - 1/2 Phi_d(k,q-k';k'-k) - 1/2 Phi_m(k,q-k';k'-k) +
-//   1/2 Phi_d(k,k';q-k-k') + 1/2 Phi_m(k,k';q-k-k') F = Gamma + Phi
+//   Gamma_d = Lambda_d - 1/2 Phi_d(k,k+q;k'-k) - 3/2 Phi_m(k,k+q;k'-k)
+//                      + 1/2 Psi_s(k,k';k+k'+q) + 3/2 Psi_t(k,k';k+k'+q)
+//   Gamma_m = Lambda_m - 1/2 Phi_d(k,k+q;k'-k) + 1/2 Phi_m(k,k+q;k'-k)
+//                      - 1/2 Psi_s(k,k';k+k'+q) + 1/2 Psi_t(k,k';k+k'+q)
+//   Gamma_s = Lambda_s + 1/2 Phi_d(k,q-k';k'-k) - 3/2 Phi_m(k,q-k';k'-k)
+//                      + 1/2 Phi_d(k,k';q-k-k') - 3/2 Phi_m(k,k';q-k-k')
+//   Gamma_t = Lambda_t - 1/2 Phi_d(k,q-k';k'-k) - 1/2 Phi_m(k,q-k';k'-k)
+//                      + 1/2 Phi_d(k,k';q-k-k') + 1/2 Phi_m(k,k';q-k-k')
+//   F = Gamma + Phi
 //
 // The eight vertices on the right are the rotations: values of other slabs. Thread safety: pure.
-// Example: parquet/equations/test/rotation_test.cpp Source: Tam et al. (2013), PRE 87, 013311; Li et al. (2016), PRB
-// 93, 165103.
+// Example: parquet/equations/test/rotation_test.cpp
+// Source: Tam et al. (2013), PRE 87, 013311; Li et al. (2016), PRB 93, 165103.
 #pragma once
 
 #include <array>

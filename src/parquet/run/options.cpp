@@ -1,12 +1,6 @@
 #include "parquet/run/options.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cmath>
-#include <cstdlib>
-
-#include "base/file.hpp"
 
 namespace plx::parquet {
 
@@ -46,8 +40,8 @@ void parquet_options::describe(config_table& table) {
   table.section("network", "Several processes");
   table.add("network.rotation", rotation,
             {.help = "how rows of the rotated vertices travel: in one message to each process, as parcels that share "
-                     "messages, or one message each; the bits are the same",
-             .choices = {"packed", "coalesced", "rows"}});
+                     "messages (128, or as a policy chooses), or one message each; the bits are the same",
+             .choices = {"packed", "coalesced", "adaptive", "rows"}});
   table.section("memory", "Memory");
   table.add("memory.limit_gb", memory_gb,
             {.unit = "GB", .help = "a process that needs more is refused; 0: the memory available", .min = 0});
@@ -89,6 +83,7 @@ solver_settings parquet_options::settings() const {
           .sigma_frequencies = sigma_frequencies,
           .rotation = rotation == "packed"      ? rotation_form::packed
                       : rotation == "coalesced" ? rotation_form::coalesced
+                      : rotation == "adaptive"  ? rotation_form::adaptive
                                                 : rotation_form::rows,
           .gather = vertex};
 }
@@ -108,59 +103,6 @@ result<void> parquet_options::check() const {
     return error{fmt::format("grid.sigma_frequencies: expected at least {} (2 * frequencies + bosons), found {}",
                              needed, sigma_frequencies)};
   return {};
-}
-
-namespace {
-
-// Bytes that programs can still allocate.
-double available_bytes() {
-  const auto info = read_file("/proc/meminfo");
-  if (!info) return HUGE_VAL;
-  const auto at = info->find("MemAvailable:");
-  return at == std::string::npos ? HUGE_VAL : 1024 * std::strtod(info->c_str() + at + 13, nullptr);
-}
-
-double bytes_of(const parquet_options& o, const std::shared_ptr<const qmc::cluster>& lattice, int n,
-                const memory_share& share) {
-  const vertex_grid grid(lattice, n, o.bosons_of(n));
-  const double gathered = o.vertex && share.localities > 1 ? 2.0 * static_cast<double>(grid.size()) * 16 : 0;
-  return parquet::memory_bytes(grid, o.settings(), share.workers, share.localities) + gathered;
-}
-
-}  // namespace
-
-unsigned processes_of_host(const team& members) {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  std::uint64_t own = 0;
-  for (const char* c = name; *c != 0; ++c) own = own * 131 + static_cast<unsigned char>(*c);
-  unsigned n = 0;
-  for (const std::uint64_t host : members.gather(std::vector<std::uint64_t>{own})) n += host == own;
-  return n;
-}
-
-double parquet_options::memory_bytes(const memory_share& share) const {
-  return bytes_of(*this, make_model()->lattice, frequencies.back(), share);
-}
-
-result<void> parquet_options::check_memory(const memory_share& share) const {
-  const bool given = memory_gb > 0;
-  const double limit = given ? 1e9 * memory_gb : available_bytes() / share.on_host;
-  const double needed = memory_bytes(share);
-  if (needed <= limit) return {};
-  const auto lattice = make_model()->lattice;
-  int fitting = frequencies.back() - 1;
-  while (fitting > 0 && (bosons > 2 * fitting || bytes_of(*this, lattice, fitting, share) > limit)) --fitting;
-  memory_share more = share;
-  const unsigned most = 64 * share.localities;
-  while (more.localities < most && bytes_of(*this, lattice, frequencies.back(), more) > limit) ++more.localities;
-  return error{fmt::format(
-      "the run needs {:.3g} GB of memory per process: expected at most {:.3g} GB ({}); {}{}set a smaller loop.history "
-      "({}), or use a smaller cluster",
-      1e-9 * needed, 1e-9 * limit, given ? "memory.limit_gb" : "available now",
-      fitting > 0 ? fmt::format("use grid.frequencies up to {}, ", fitting) : std::string(),
-      more.localities < most ? fmt::format("use {} processes with that memory each, ", more.localities) : std::string(),
-      history)};
 }
 
 }  // namespace plx::parquet

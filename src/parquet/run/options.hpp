@@ -10,15 +10,6 @@
 
 namespace plx::parquet {
 
-/// How the memory of a machine is shared.
-struct memory_share {
-  unsigned workers = 1;     // of a process
-  unsigned localities = 1;  // over which the vertices are divided
-  unsigned on_host = 1;     // of these, on the host of this process
-};
-/// The members of a team on the host of the caller. Collective.
-unsigned processes_of_host(const team& members);
-
 struct parquet_options {
   double u = 2, t = 1, t_prime = 0, mu = 0, temperature = 0.5;
 
@@ -45,10 +36,6 @@ struct parquet_options {
   solver_settings settings() const;
   /// Checks values that depend on each other. Error: one line.
   result<void> check() const;
-  /// Bytes that the largest of the runs allocates in a process. Requires: check() succeeds.
-  double memory_bytes(const memory_share& share) const;
-  /// Error: one line: a process needs more than memory_gb, or its host has less available than its processes need.
-  result<void> check_memory(const memory_share& share) const;
 };
 
 }  // namespace plx::parquet

@@ -5,7 +5,8 @@
 // With one stored pair it is damping. Vectors are cut into parts, one task each; sums over parts are made in their
 // order, so the bits do not depend on the number of workers.
 // Thread safety: none; members run parallel loops and belong in a task. Cost: 2 (history + 1) vectors.
-// Example: parquet/solver/test/mixing_test.cpp Source: Walker, Ni (2011), SIAM J. Numer. Anal. 49, 1715.
+// Example: parquet/solver/test/mixing_test.cpp
+// Source: Walker, Ni (2011), SIAM J. Numer. Anal. 49, 1715.
 #pragma once
 
 #include <complex>
@@ -22,8 +23,8 @@ class anderson_mixing {
  public:
   using vector = std::vector<std::complex<double>>;
 
-  /// parts: where each part of the vectors begins, and the end. Of several localities each has parts of its own, in the
-  /// order of ranks, and the last part is the same on all. Members of one locality's mixing are then collective calls.
+  /// parts: where each part of the vectors begins, and the end. With several localities, each holds its own parts in
+  /// rank order; the last part is the same on all, and the member functions are collective.
   /// Requires: damping in (0, 1], history >= 0.
   anderson_mixing(std::vector<std::size_t> parts, int history, double damping, team members = {});
 

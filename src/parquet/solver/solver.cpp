@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "parquet/distribution/rotation_exchange.hpp"
+#include "parquet/distribution/team.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
 #include "parquet/equations/rotation.hpp"
 #include "parquet/equations/schwinger_dyson.hpp"
@@ -250,14 +252,16 @@ vertex_reader parquet_solution::reader() const {
 
 double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities) {
   const double n = grid.rows(0), per_worker = 3 * n * n * sizeof(complex);
+  const std::size_t sigma = static_cast<std::size_t>(grid.n_momenta()) * s.sigma_frequencies;
   std::size_t most = 0;
   for (unsigned rank = 0; rank < localities; ++rank)
     most = std::max(most, grid.slab_offset(grid.first_slab(rank + 1, localities)) -
                               grid.slab_offset(grid.first_slab(rank, localities)));
   // Rotated: two channels of four rotations; packed messages of one rotation, sent and received.
   const double vectors = localities == 1 ? 0 : s.rotation == rotation_form::packed ? 3 : 2;
-  return anderson_mixing::memory_bytes(most, s.history) + vectors * static_cast<double>(most * sizeof(complex)) +
-         workers * per_worker;
+  return anderson_mixing::memory_bytes(most + sigma + 1, s.history) +
+         propagator::memory_bytes(grid.n_momenta(), s.sigma_frequencies) +
+         vectors * static_cast<double>(most * sizeof(complex)) + workers * per_worker;
 }
 
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
@@ -265,6 +269,11 @@ result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const
   PLX_ASSERT(model.u > 0 && settings.iterations > 0 && settings.tolerance > 0, model.u, settings.iterations);
   PLX_ASSERT(settings.sigma_frequencies >= 2 * grid->frequencies() + grid->bosons(), settings.sigma_frequencies);
   return loop(model, std::move(grid), settings, observer, members).run();
+}
+
+result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
+                               const solver_settings& settings, solver_observer& observer) {
+  return solve(model, std::move(grid), settings, observer, team());
 }
 
 }  // namespace plx::parquet

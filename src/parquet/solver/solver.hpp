@@ -14,13 +14,14 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "parquet/distribution/rotation_exchange.hpp"
-#include "parquet/distribution/team.hpp"
-#include "parquet/equations/propagator.hpp"
+#include "parquet/distribution/rotation_form.hpp"
+#include "parquet/green/propagator.hpp"
 #include "parquet/vertex/vertex_grid.hpp"
 #include "parquet/vertex/vertex_reader.hpp"
 
 namespace plx::parquet {
+
+class team;
 
 struct solver_settings {
   double tolerance = 1e-8;  // of the largest change of a vertex, in units of U
@@ -91,6 +92,9 @@ double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned 
 /// Error: one line: the iteration diverges. Ends without convergence after settings.iterations. Collective: all members
 /// call it with the same arguments, and get the same result but for their slabs.
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
-                               const solver_settings& settings, solver_observer& observer, const team& members = {});
+                               const solver_settings& settings, solver_observer& observer, const team& members);
+/// On this process alone.
+result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
+                               const solver_settings& settings, solver_observer& observer);
 
 }  // namespace plx::parquet

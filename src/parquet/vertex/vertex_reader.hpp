@@ -10,7 +10,7 @@
 #include <complex>
 #include <cstddef>
 
-#include "parquet/equations/propagator.hpp"
+#include "parquet/green/propagator.hpp"
 #include "parquet/vertex/vertex_grid.hpp"
 
 namespace plx::parquet {

@@ -4,7 +4,11 @@
 #include <cstring>
 #include <mutex>
 
+#include "control/actuator.hpp"
+#include "net/collectives.hpp"
+#include "net/core/node.hpp"
 #include "net/simulation.hpp"
+#include "parquet/distribution/team.hpp"
 #include "parquet/solver/solver.hpp"
 #include "parquet/test/small_clusters.hpp"
 #include "rt/runtime.hpp"
@@ -45,6 +49,9 @@ bool same_bits(const std::vector<complex>& a, const std::vector<complex>& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(complex)) == 0;
 }
 
+constexpr rotation_form all_forms[] = {rotation_form::packed, rotation_form::coalesced, rotation_form::adaptive,
+                                       rotation_form::rows};
+
 TEST(Distributed, SlabsAreDividedEvenly) {
   const vertex_grid grid(test::plaquette(1, 0, 1).lattice, 4, 4);
   for (unsigned ranks : {1u, 2u, 3u, 7u, 40u}) {
@@ -64,7 +71,7 @@ TEST(Distributed, BitsDoNotDependOnLocalities) {
   runtime rt({.workers = 2, .bind = false});
   const auto alone = rt.run([&] { return solve_here(model, rotation_form::packed, {}); });
   for (const unsigned localities : {2u, 3u})
-    for (const rotation_form form : {rotation_form::packed, rotation_form::coalesced, rotation_form::rows}) {
+    for (const rotation_form form : all_forms) {
       const auto all = solve_on(localities, model, form);
       for (const auto& one : all) {
         EXPECT_TRUE(same_bits(one.phi, alone.phi)) << localities << static_cast<int>(form);
@@ -81,17 +88,36 @@ TEST(Distributed, MoreLocalitiesThanSlabs) {
   const auto model = test::atom(1, 0.2, 1);
   runtime rt({.workers = 1, .bind = false});
   const auto alone = rt.run([&] { return solve_here(model, rotation_form::packed, {}); });
-  for (const auto& one : solve_on(5, model, rotation_form::packed)) EXPECT_TRUE(same_bits(one.phi, alone.phi));
+  for (const rotation_form form : all_forms)
+    for (const auto& one : solve_on(5, model, form))
+      EXPECT_TRUE(same_bits(one.phi, alone.phi)) << static_cast<int>(form);
+}
+
+// The policy exists while rows of the adaptive form may be sent, and has the action of the rows as its target.
+TEST(Distributed, APolicyChoosesHowRowsOfTheAdaptiveFormTravel) {
+  const auto model = test::atom(1, 0.2, 1);
+  net::simulation job({.localities = 2, .seed = 3});
+  job.run([&] {
+    const team members{communicator("parquet")};
+    for (const rotation_form form : {rotation_form::coalesced, rotation_form::adaptive, rotation_form::rows}) {
+      solve_here(model, form, members);
+      bool found = false;
+      for (const auto& a : net::node_here().home().actuators().list())
+        found = found || a->info().name == "coalesce-parcels@plx::parquet::parquet_store_row";
+      EXPECT_EQ(found, form == rotation_form::adaptive) << static_cast<int>(form);
+      members.communicator().barrier().get();
+    }
+  });
 }
 
 TEST(Distributed, MemoryIsDivided) {
-  const vertex_grid grid(test::plaquette(1, 0, 1).lattice, 8, 8);
+  const vertex_grid grid(test::plaquette(1, 0, 1).lattice, 12, 12);
   solver_settings s;
   const double one = memory_bytes(grid, s, 0);
   for (unsigned n : {2u, 4u, 8u}) {
     const double ratio = n * memory_bytes(grid, s, 0, n) / one;
     EXPECT_GT(ratio, 1);
-    EXPECT_LT(ratio, 1.25) << n;  // the rotated vertices, and whole slabs
+    EXPECT_LT(ratio, 1.25) << n;  // the rotated vertices, and Sigma
   }
 }
 

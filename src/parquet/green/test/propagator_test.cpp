@@ -1,4 +1,4 @@
-#include "parquet/equations/propagator.hpp"
+#include "parquet/green/propagator.hpp"
 
 #include <gtest/gtest.h>
 

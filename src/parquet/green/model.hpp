@@ -2,8 +2,8 @@
 //
 //   H = sum_K,s energies[K] n_Ks + U sum_i (n_iu - 1/2)(n_id - 1/2) - mu N
 //
-// Energies in units of the hopping, hbar = k_B = 1. Thread safety: a plain value. Example:
-// parquet/equations/test/propagator_test.cpp
+// Energies in units of the hopping, hbar = k_B = 1. Thread safety: a plain value.
+// Example: parquet/green/test/propagator_test.cpp
 #pragma once
 
 #include <memory>

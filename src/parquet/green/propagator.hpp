@@ -7,13 +7,13 @@
 // Sums over nu have no cutoff: the bubbles of the levels xi are known in closed form, and the difference of the bubbles
 // decays as nu^-4. Beyond the frequencies of Sigma its last value continues as 1/w.
 // Thread safety: const functions from any thread; the constructor runs a parallel loop and belongs in a task.
-// Cost: O(N^2 F + N F^2) for F frequencies of Sigma. Example: parquet/equations/test/propagator_test.cpp
+// Cost: O(N^2 F + N F^2) for F frequencies of Sigma. Example: parquet/green/test/propagator_test.cpp
 #pragma once
 
 #include <complex>
 #include <vector>
 
-#include "parquet/vertex/model.hpp"
+#include "parquet/green/model.hpp"
 #include "qmc/green/matsubara.hpp"
 
 namespace plx::parquet {
@@ -38,6 +38,12 @@ class propagator {
 
   /// Shape: [momentum][F].
   qmc::matsubara_function second_order() const;
+
+  /// Bytes of an object with F frequencies of Sigma, and the most that its making and second_order() need besides.
+  static double memory_bytes(int n_momenta, int n_frequencies) noexcept {
+    // G: 3 F, bubbles: 2 (2 F + 1); temporary: G of the levels, and both on the sites: 9 F.
+    return 16.0 * n_momenta * (16.0 * n_frequencies + 2);
+  }
 
  private:
   std::complex<double> bubble(const std::vector<std::complex<double>>& x, int q, int m) const noexcept {

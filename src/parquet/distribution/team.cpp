@@ -1,0 +1,33 @@
+#include "parquet/distribution/team.hpp"
+
+#include <complex>
+#include <cstdint>
+
+#include "net/collectives.hpp"
+
+namespace plx::parquet {
+
+team::team(plx::communicator all) : all_(std::make_shared<const plx::communicator>(std::move(all))) {}
+
+unsigned team::rank() const noexcept { return all_ ? all_->rank() : 0; }
+unsigned team::size() const noexcept { return all_ ? all_->size() : 1; }
+
+template <class T>
+std::vector<T> team::gather(std::vector<T> own) const {
+  if (is_alone()) return own;
+  std::vector<T> all;
+  for (auto& part : all_->all_gather(std::move(own)).get()) all.insert(all.end(), part.begin(), part.end());
+  return all;
+}
+template std::vector<double> team::gather(std::vector<double>) const;
+template std::vector<std::complex<double>> team::gather(std::vector<std::complex<double>>) const;
+template std::vector<std::uint64_t> team::gather(std::vector<std::uint64_t>) const;
+
+unsigned team::first_with(bool own) const {
+  const auto all = gather(std::vector<double>{own ? 1.0 : 0.0});
+  unsigned rank = 0;
+  while (rank < all.size() && all[rank] == 0) ++rank;
+  return rank;
+}
+
+}  // namespace plx::parquet

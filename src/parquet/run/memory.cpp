@@ -1,0 +1,68 @@
+#include "parquet/run/memory.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "base/file.hpp"
+#include "parquet/distribution/team.hpp"
+#include "parquet/run/options.hpp"
+
+namespace plx::parquet {
+
+namespace {
+
+// Bytes that programs can still allocate.
+double available_bytes() {
+  const auto info = read_file("/proc/meminfo");
+  if (!info) return HUGE_VAL;
+  const auto at = info->find("MemAvailable:");
+  return at == std::string::npos ? HUGE_VAL : 1024 * std::strtod(info->c_str() + at + 13, nullptr);
+}
+
+double bytes_of(const parquet_options& o, const std::shared_ptr<const qmc::cluster>& lattice, int n,
+                const memory_share& share) {
+  const vertex_grid grid(lattice, n, o.bosons_of(n));
+  const double gathered = o.vertex && share.localities > 1 ? 2.0 * static_cast<double>(grid.size()) * 16 : 0;
+  return parquet::memory_bytes(grid, o.settings(), share.workers, share.localities) + gathered;
+}
+
+}  // namespace
+
+unsigned processes_of_host(const team& members) {
+  char name[256] = {};
+  gethostname(name, sizeof name - 1);
+  std::uint64_t own = 0;
+  for (const char* c = name; *c != 0; ++c) own = own * 131 + static_cast<unsigned char>(*c);
+  unsigned n = 0;
+  for (const std::uint64_t host : members.gather(std::vector<std::uint64_t>{own})) n += host == own;
+  return n;
+}
+
+double memory_bytes(const parquet_options& o, const memory_share& share) {
+  return bytes_of(o, o.make_model()->lattice, o.frequencies.back(), share);
+}
+
+result<void> check_memory(const parquet_options& o, const memory_share& share) {
+  const bool given = o.memory_gb > 0;
+  const double limit = given ? 1e9 * o.memory_gb : available_bytes() / share.on_host;
+  const double needed = memory_bytes(o, share);
+  if (needed <= limit) return {};
+  const auto lattice = o.make_model()->lattice;
+  int fitting = o.frequencies.back() - 1;
+  while (fitting > 0 && (o.bosons > 2 * fitting || bytes_of(o, lattice, fitting, share) > limit)) --fitting;
+  memory_share more = share;
+  const unsigned most = 64 * share.localities;
+  while (more.localities < most && bytes_of(o, lattice, o.frequencies.back(), more) > limit) ++more.localities;
+  return error{fmt::format(
+      "the run needs {:.3g} GB of memory per process: expected at most {:.3g} GB ({}); {}{}set a smaller loop.history "
+      "({}), or use a smaller cluster",
+      1e-9 * needed, 1e-9 * limit, given ? "memory.limit_gb" : "available now",
+      fitting > 0 ? fmt::format("use grid.frequencies up to {}, ", fitting) : std::string(),
+      more.localities < most ? fmt::format("use {} processes with that memory each, ", more.localities) : std::string(),
+      o.history)};
+}
+
+}  // namespace plx::parquet

@@ -1,0 +1,27 @@
+// The memory that a run of plx-parquet needs, beside the memory that its host has.
+//
+// Thread safety: pure, except where collective. Errors: one line. Example: parquet/run/test/memory_test.cpp
+#pragma once
+
+#include "base/result.hpp"
+
+namespace plx::parquet {
+
+struct parquet_options;
+class team;
+
+/// How the memory of a machine is shared.
+struct memory_share {
+  unsigned workers = 1;     // of a process
+  unsigned localities = 1;  // over which the vertices are divided
+  unsigned on_host = 1;     // of these, on the host of this process
+};
+/// The members of a team on the host of the caller. Collective.
+unsigned processes_of_host(const team& members);
+
+/// Bytes that the largest of the runs allocates in a process. Requires: o.check() succeeds.
+double memory_bytes(const parquet_options& o, const memory_share& share);
+/// Error: one line: a process needs more than o.memory_gb, or its host has less available than its processes need.
+result<void> check_memory(const parquet_options& o, const memory_share& share);
+
+}  // namespace plx::parquet
