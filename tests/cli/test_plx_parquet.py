@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import resource
+import signal
 import subprocess
 from pathlib import Path
 
@@ -107,8 +109,42 @@ def test_runs_that_fail_say_so(folder):
     assert record["program"] == "plx-parquet" and record["status"] == "failed" and "diverges" in record["message"]
 
 
+def test_a_signal_stops_a_run_after_an_iteration(folder):
+    words = ["in.toml", "--out", "out", "--set", "loop.iterations=100000", "--set", "loop.tolerance=1e-300"]
+    child = subprocess.Popen([PROGRAM, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    while "iteration" not in (line := child.stderr.readline()):
+        assert line
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=60)
+    assert child.returncode == 130, errors
+    assert "stopping after this iteration" in errors and "stopped: out/ has what was finished" in output
+    assert len(rows(folder / "out/iterations.csv")) >= 1
+    assert json.loads((folder / "out/run.json").read_text())["status"] == "interrupted"
+    assert not (folder / "out/.lock").exists()
+
+
+def test_a_full_disk_gets_one_line(folder):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))  # less than the vertices
+
+    done = subprocess.run(
+        [PROGRAM, "in.toml", "--out", "out", "--quiet"],
+        cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "out/vertex.csv" in done.stderr
+
+
 def test_validate_and_options(folder):
-    assert "the input is fine; the run needs" in run(folder, "in.toml", "--validate").stdout
+    def needed_gb(*arguments):
+        words = run(folder, "in.toml", *arguments, "--validate").stdout
+        assert "the input is fine; the run needs" in words
+        return words
+
+    # Without --threads, as many workers as the run starts.
+    env = os.environ | {"PLX_THREADS": "3"}
+    one, three = needed_gb("--threads", "1"), needed_gb("--threads", "3")
+    default = subprocess.run([PROGRAM, "in.toml", "--validate"], cwd=folder, capture_output=True, text=True, env=env)
+    assert default.stdout == three != one
     assert "loop.damping" in run(folder, "in.toml", "--print-config").stdout
     assert (ROOT / "docs" / "plx-parquet.md").read_text().endswith(run(folder, "--list-options", "markdown").stdout)
     for path in sorted((ROOT / "inputs" / "parquet").glob("*.toml")):

@@ -41,22 +41,24 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(n, *arguments):
+def run(n, *arguments, threads=1):
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
     env = kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     launcher = ["mpirun", "--oversubscribe", "-n", str(n)] if n > 0 else []
-    words = [*launcher, PROGRAM, *arguments, "--quiet", "--threads", "1"]
+    words = [*launcher, PROGRAM, *arguments, "--quiet", "--threads", str(threads)]
     return subprocess.run(words, capture_output=True, text=True, timeout=120, env=env)
 
 
 def test_any_number_of_processes_gives_the_same_bits(folder):
     assert run(0, "in.toml", "--out", "alone").returncode == 0
-    for n, form in ((2, "rows"), (3, "packed"), (4, "coalesced")):
-        done = run(n, "in.toml", "--out", f"on{n}", "--set", f"network.rotation={form}")
+    # Several workers receive and store rows at the same time.
+    for n, threads, form in ((2, 3, "rows"), (3, 1, "packed"), (4, 1, "coalesced"), (2, 2, "adaptive")):
+        out = f"{form}{n}"
+        done = run(n, "in.toml", "--out", out, "--set", f"network.rotation={form}", threads=threads)
         assert done.returncode == 0, done.stderr
         for name in TABLES:
-            assert Path(f"on{n}", name).read_text() == Path("alone", name).read_text(), (n, name)
-        with Path(f"on{n}/iterations.csv").open() as file:
+            assert Path(out, name).read_text() == Path("alone", name).read_text(), (out, name)
+        with Path(out, "iterations.csv").open() as file:
             assert all(float(row["sent_mb"]) > 0 for row in csv.DictReader(file))
 
 
