@@ -135,16 +135,12 @@ def test_a_full_disk_gets_one_line(folder):
 
 
 def test_validate_and_options(folder):
-    def needed_gb(*arguments):
-        words = run(folder, "in.toml", *arguments, "--validate").stdout
-        assert "the input is fine; the run needs" in words
-        return words
-
-    # Without --threads, as many workers as the run starts.
-    env = os.environ | {"PLX_THREADS": "3"}
-    one, three = needed_gb("--threads", "1"), needed_gb("--threads", "3")
-    default = subprocess.run([PROGRAM, "in.toml", "--validate"], cwd=folder, capture_output=True, text=True, env=env)
-    assert default.stdout == three != one
+    # The same memory as the run, with as many workers as it starts.
+    few = ("in.toml", "--set", "loop.history=0", "--set", "loop.iterations=1")
+    needed = [run(folder, *few, "--threads", n, "--validate").stdout.removeprefix("the input is fine; ") for n in "13"]
+    assert all(words.startswith("the run needs") for words in needed) and needed[0] != needed[1]
+    default = run(folder, *few, "--validate").stdout.removeprefix("the input is fine; ")
+    assert default in run(folder, *few, "--out", "default").stderr
     assert "loop.damping" in run(folder, "in.toml", "--print-config").stdout
     assert (ROOT / "docs" / "plx-parquet.md").read_text().endswith(run(folder, "--list-options", "markdown").stdout)
     for path in sorted((ROOT / "inputs" / "parquet").glob("*.toml")):
