@@ -189,7 +189,8 @@ def _report(options) -> int:
 
     # matplotlib is imported only where something is drawn
     if is_dca_run(options.run):
-        from .qmc.report import summary_lines, write_report
+        from .hubbard.page import summary_lines
+        from .qmc.report import write_report
 
         run = DcaRun(options.run)
     else:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..hubbard.momenta import column, different_momenta, momentum_text
 from ..picture import Picture
-from .run import DcaRun, column, different_momenta, momentum_text
+from .run import DcaRun
 
 
 def _bars(axes, x, y, error, **more) -> None:

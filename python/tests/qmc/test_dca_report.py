@@ -8,9 +8,11 @@ import re
 
 import pytest
 from parallax.cli import main
-from parallax.qmc.report import DcaFacts, Physics, summary_lines
-from parallax.qmc.run import DcaRun, different_momenta, momentum_text
-from parallax.qmc.zone import with_error
+from parallax.hubbard.momenta import different_momenta, momentum_text
+from parallax.hubbard.page import summary_lines
+from parallax.hubbard.zone import with_error
+from parallax.qmc.report import DcaFacts, Physics
+from parallax.qmc.run import DcaRun
 
 CONFIG = '[model]\nu = 6.0\ndensity = 0.95\n[cluster]\nname = "2x2"\n[solver]\nmeasurements = 100\n'
 MOMENTA = [(0, 0), (math.pi, 0), (0, math.pi), (math.pi, math.pi)]
