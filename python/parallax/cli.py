@@ -185,6 +185,7 @@ def _top(options) -> int:
 
 
 def _report(options) -> int:
+    from .parquet.run import ParquetRun, is_parquet_run
     from .qmc.run import DcaRun, is_dca_run
 
     # matplotlib is imported only where something is drawn
@@ -193,6 +194,11 @@ def _report(options) -> int:
         from .qmc.report import write_report
 
         run = DcaRun(options.run)
+    elif is_parquet_run(options.run):
+        from .hubbard.page import summary_lines
+        from .parquet.report import write_report
+
+        run = ParquetRun(options.run)
     else:
         from .star.facts import summary_lines
         from .star.report import write_report

@@ -83,6 +83,7 @@ body { margin:0; background:var(--paper); color:var(--ink); font:15px/1.55 syste
 main { max-width:1120px; margin:0 auto; padding:2.2rem 1.4rem 4rem; }
 header h1 { font-size:2rem; line-height:1.15; margin:.2rem 0 .35rem; letter-spacing:-.015em; font-weight:650; }
 header p { margin:0; color:var(--muted); }
+header .note { margin:.8rem 0 0; }
 .kicker { font-size:.78rem; letter-spacing:.12em; text-transform:uppercase; color:var(--accent); font-weight:600; }
 .state { display:inline-block; padding:.05rem .55rem; border-radius:1rem; border:1px solid var(--line);
   font-size:.85rem; color:var(--ink); background:var(--card); }

@@ -144,8 +144,8 @@ def corrected(summary: dict, folder: object) -> dict:
     if not is_gone(process, host):
         return summary
     program = summary.get("program") or "plx-star"
-    message = (
-        f"its process {process['pid']} ended without writing a result: killed, or out of memory; "
-        f"to continue from its last checkpoint, if it has one: {program} --resume {folder}"
-    )
+    instead = f"to continue from its last checkpoint, if it has one: {program} --resume {folder}"
+    if program == "plx-parquet":
+        instead = f"there are no checkpoints; to repeat it: plx-parquet {folder}/config.toml --out NEW_FOLDER"
+    message = f"its process {process['pid']} ended without writing a result: killed, or out of memory; {instead}"
     return {**summary, "status": "was interrupted", "message": message}
