@@ -58,7 +58,7 @@ def zone_picture(run: ParquetRun) -> Picture:
             draw_zone(figure, axes, theme, patch, points, shown, colours)
             axes.set_title(title)
 
-    source = "extrapolated in the number of frequencies" if best else f"of {n} frequencies"
+    source = "extrapolated in the number of frequencies" if is_extrapolated(best) else f"of {n} frequencies"
     caption = f"Each patch of the zone has the value of its cluster momentum (dot). Σ and χ are {source}; "
     caption += "at eigenvalue 1 χ would diverge."
     return Picture("zone", "Across the Brillouin zone", caption, (10.4, 4.1), draw, "Patches of the Brillouin zone.")
@@ -71,6 +71,11 @@ def extrapolated_of(run: ParquetRun) -> dict:
         return {}
     numbers = (column(table.columns, name) for name in ("kx", "ky", "value", "error"))
     return {(str(name), x, y): (v, e) for name, x, y, v, e in zip(table["quantity"], *numbers)}
+
+
+def is_extrapolated(best: dict) -> bool:
+    """Values of one number of frequencies have infinite errors."""
+    return any(math.isfinite(error) for _, error in best.values())
 
 
 def self_energy_picture(run: ParquetRun) -> Picture:
@@ -201,7 +206,7 @@ def susceptibility_picture(run: ParquetRun) -> Picture:
             axes.set_title(f"{name}, χ(Q, iω)  [1/t]")
         axes.legend(title="Q", loc="upper right", fontsize=7.5)
 
-    source = "extrapolated in the number of frequencies" if best else f"of {n} frequencies"
+    source = "extrapolated in the number of frequencies" if is_extrapolated(best) else f"of {n} frequencies"
     beside = "; diamonds: exact diagonalization" if exact else ""
     caption = f"Above at ω = 0, {source}{beside}. Below over Matsubara frequencies, of {n} frequencies of the vertices."
     alt = "Susceptibilities over momentum and frequency."

@@ -94,9 +94,10 @@ class ParquetFacts(HubbardFacts):
             most = max((row for row in self.results if row[0] == name), key=lambda row: abs(row[2]), default=None)
             if most is None:
                 continue
-            _, group, value, _, exact = most
+            _, group, value, error, exact = most
             at = f" at {momentum_text(group.x, group.y)}" if several else ""
-            beside = f": exact {exact:.4g}, {100 * (value / exact - 1):+.2g} %" if abs(exact) > zero else ", extrapolated"
+            plain = ", extrapolated" if math.isfinite(error) else ""
+            beside = f": exact {exact:.4g}, {100 * (value / exact - 1):+.2g} %" if abs(exact) > zero else plain
             tiles.append((title, f"{value:.5g}", f"{names[name].split('(')[0]}{at}{beside}"))
         return tiles
 
@@ -153,9 +154,11 @@ class Physics(Part):
         compared = any(math.isfinite(exact) for *_, exact in self.facts.results)
         header, rows = self._beside_exact() if compared else self._by_momentum()
         beside = "; exact values by diagonalization. The difference is the error of the approximation" if compared else ""
+        source = "Extrapolated in the number of frequencies, errors of that in parentheses, in units of the last digits"
+        if not any(math.isfinite(error) for *_, error, _ in self.facts.results):
+            source = "Of the only number of frequencies that converged: not extrapolated"
         caption = (
-            "Extrapolated in the number of frequencies, errors of that in parentheses, in units of the last digits"
-            f"{beside}. Σ in units of t, static susceptibilities of 1/t."
+            f"{source}{beside}. Σ in units of t, static susceptibilities of 1/t."
         )
         many = any(len(group.points) > 1 for _, group, *_ in self.facts.results)
         caption += " ×2: two momenta that symmetries relate." if many else ""

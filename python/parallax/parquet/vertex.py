@@ -133,7 +133,8 @@ def slices_picture(slabs: list, momentum: tuple, u: float) -> Picture:
     imaginary = max(float(np.nanmax(np.abs(s.values[c].imag))) for s in slabs for c in channels)
     caption = (
         f"Real part of the full vertex at w = 0 over the fermionic frequencies (2n + 1)πT{where}, in units of t. "
-        f"The bare vertex (U, −U, 2U, 0) has the colour of the paper. The largest imaginary part of all momenta is {imaginary:.2g}."
+        f"The bare vertex (U, −U, 2U, 0) has the colour of the paper. "
+        f"The largest imaginary part of all momenta is {imaginary:.2g}."
     )
     alt = "Vertices of four channels over two frequencies."
     return Picture("vertex", "The full vertex", caption, (10.4, 3.3 * len(slabs) + 0.1), draw, alt)

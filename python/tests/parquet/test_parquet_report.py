@@ -164,6 +164,7 @@ def test_results_without_exact_values_and_of_one_number_of_frequencies(folder, q
     facts = ParquetFacts(ParquetRun(folder))
     physics, loop = Physics(facts, {}), Loop(facts, {})
     assert "exact" not in physics.part("", physics.results) and "×2" in physics.part("", physics.results)
+    assert "not extrapolated" in physics.part("", physics.results) and "extrapolated" not in str(facts.tiles)
     assert "<figure" in physics.part("", physics.self_energy) and "needs two" in loop.part("", loop.extrapolation)
     assert not facts.problems
 
