@@ -8,8 +8,8 @@
 //   Phi_r(k, out; q) = Lambda_r T/N sum_k' F_r(k, k'; q) G(k') G(k' + q)
 //
 // The part of second order is summed without a cutoff in w. The Hartree term is not included.
-// Thread safety: runs a parallel loop and belongs in a task. Cost: O(N^2 F bosons). Example:
-// parquet/solver/test/solver_test.cpp
+// Thread safety: runs a parallel loop and belongs in a task. Cost: O(N^2 F bosons).
+// Example: parquet/solver/test/solver_test.cpp
 #pragma once
 
 #include "parquet/vertex/vertex_limits.hpp"
