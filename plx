@@ -20,7 +20,7 @@ help() {
                                 rt: the runtime beside oneTBB and OpenMP, with a picture of METG
 ./plx build [--preset NAME] [TARGET...]
                                 configure and build (default: release, everything)
-./plx report RUN                draw the report of a run of plx-star (RUN/report.html)
+./plx report RUN                draw the report of a run of plx-star, plx-dca or plx-parquet (RUN/report.html)
 ./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
 ./plx film RUN                  a film of a run: density, temperature, cost of blocks
 ./plx diagnose RUN [--json]     causes of lost time in a run, in at most ten sentences with figures and advice

@@ -310,7 +310,7 @@ def time_picture(run: ParquetRun) -> Picture:
         lines[0].bar(x, seconds, 0.85, color=theme.series[0], label="iteration")
         if np.any(rotation > 0):
             lines[0].bar(x, rotation, 0.85, color=theme.series[1], label="of it rotations")
-            lines[0].legend(loc="upper left", ncols=2)
+            lines[0].legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, ncols=2)
         lines[0].set_title("wall time  [s]")
         if panels == 2:
             lines[1].bar(x, sent, 0.85, color=theme.series[2])

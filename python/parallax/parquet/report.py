@@ -156,7 +156,7 @@ class Physics(Part):
         beside = "; exact values by diagonalization. The difference is the error of the approximation" if compared else ""
         source = "Extrapolated in the number of frequencies, errors of that in parentheses, in units of the last digits"
         if not any(math.isfinite(error) for *_, error, _ in self.facts.results):
-            source = "Of the only number of frequencies that converged: not extrapolated"
+            source = "Values that are not extrapolated: one number of frequencies converged"
         caption = (
             f"{source}{beside}. Σ in units of t, static susceptibilities of 1/t."
         )
@@ -234,7 +234,8 @@ class Speed(Performance):
         run = self.facts.run
         if any((run.folder / name).exists() for name in ("workers.csv", "profile.csv")):
             parts += [
-                ("Diagnosis", self.diagnosis), ("Tasks", self.tasks), ("Workers", self.workers), ("Idle rate", self.idle),
+                ("Diagnosis", self.diagnosis), ("Tasks", self.tasks), ("Workers", self.workers),
+                *([("Processes", self.processes)] if self._has("job.json") else []), ("Idle rate", self.idle),
                 ("Critical path", self.critical_path),
             ]
         else:

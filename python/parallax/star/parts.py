@@ -10,7 +10,7 @@ from .. import ReadError, html
 from ..performance import pictures
 from ..performance.diagnosis.idle import locks
 from ..picture import dark, light, render
-from ..text import count, percent, seconds, trimmed
+from ..text import count, percent, seconds, short, trimmed
 from . import curves, planes
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
 from .orbits import orbit_picture, read_orbits, wave_picture
@@ -371,7 +371,7 @@ class Performance(Part):
         kinds = job["tasks"][:8]  # the largest total first
         rows = [
             [
-                row["name"], count(row["calls"]), seconds(row["total_s"]), seconds(row["least_locality_s"]),
+                short(str(row["name"])), count(row["calls"]), seconds(row["total_s"]), seconds(row["least_locality_s"]),
                 seconds(row["most_locality_s"]), row["most_at"], trimmed(row["imbalance"], 3),
             ]
             for row in kinds
@@ -395,7 +395,7 @@ class Performance(Part):
             share = total[i] / whole
             rows.append(
                 [
-                    table["name"][i], html.bar_cell(share, percent(share)), seconds(total[i]),
+                    short(str(table["name"][i])), html.bar_cell(share, percent(share)), seconds(total[i]),
                     count(table.numbers("calls")[i]), *times,
                 ]
             )
