@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <new>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -424,6 +425,14 @@ void mpi_transport::take_announcement(locality_id from, std::span<const std::byt
     if (p.size_bytes > most_piece_bytes) return refuse(from, "an announced piece has an invalid size");
   }
   void* const announced = receiver_->announced(from, bytes, places);
+  std::vector<std::byte> discarded;
+  if (announced == nullptr) {  // the pieces arrive nevertheless
+    try {
+      discarded.resize(std::min(largest, most_bytes));
+    } catch (const std::bad_alloc&) {
+      return refuse(from, "its pieces exceed the memory, also one by one");
+    }
+  }
   under_way& u = begin(from);
   u.tag = static_cast<int>(tag);
   u.announced = announced;
@@ -436,8 +445,8 @@ void mpi_transport::take_announcement(locality_id from, std::span<const std::byt
       else
         parts.push_back(n);
     }
-  if (announced == nullptr) {  // the pieces arrive nevertheless
-    u.bytes.resize(std::min(largest, most_bytes));
+  if (announced == nullptr) {
+    u.bytes = std::move(discarded);
     u.discard.assign(parts.rbegin(), parts.rend());
     receive_next(u);
   }
