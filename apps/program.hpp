@@ -1,4 +1,4 @@
-// What the command lines of the programs have in common: options, answers, messages, exit codes.
+// The common part of the command lines of the programs: options, answers, messages, exit codes.
 //
 // Thread safety: main alone. Cost: none. Example: apps/plx_parquet.cpp
 #pragma once

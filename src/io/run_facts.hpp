@@ -1,4 +1,4 @@
-// What run.json says of the machine and the process of a run.
+// The machine and the process of a run, for run.json.
 //
 // Thread safety: any thread. Cost: reading some files of /proc. Example: apps/plx_dca.cpp
 #pragma once
