@@ -16,6 +16,7 @@
 #include "base/file.hpp"
 #include "console.hpp"
 #include "probe/record/names.hpp"
+#include "probe/settings.hpp"
 #include "program.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/dca/dca_json.hpp"
@@ -101,7 +102,11 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   const std::optional<qmc::dca_state> from =
       c.resume.empty() ? std::nullopt : std::optional<qmc::dca_state>(out->checkpoint().state);
   out->set_build(fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
-  options = app::options_of_reported_run(c, std::move(options), plan.folder);
+  options = app::options_of_run(c, std::move(options), plan.folder);
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  measure->diagnose = true;  // for parallax report
+  if (measure->profile.empty()) measure->profile = "csv";
+  options.measure = std::move(measure);
   const auto lattice = plan.options.make_cluster();
   if (auto r = out->add(*lattice); !r) return complain(r.error().message);
   observer watch(*out, *lattice, c.quiet);

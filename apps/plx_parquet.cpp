@@ -164,7 +164,7 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
         const result<run_plan>& plan) {
   job_options settings;
   settings.runtime.workers = 1;
-  if (plan) settings.runtime = app::options_of_reported_run(c, std::move(options), plan->folder);
+  if (plan) settings.runtime = app::options_of_run(c, std::move(options), plan->folder);
   plx::job job(settings);
   if (!plan) {
     job.leave_out_summary();

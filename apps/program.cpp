@@ -120,15 +120,6 @@ runtime_options options_of_run(const common_options& c, runtime_options options,
   return options;
 }
 
-runtime_options options_of_reported_run(const common_options& c, runtime_options options, const std::string& folder) {
-  options = options_of_run(c, std::move(options), folder);
-  auto measure = std::make_shared<probe::settings>(*options.measure);
-  measure->diagnose = true;
-  if (measure->profile.empty()) measure->profile = "csv";
-  options.measure = std::move(measure);
-  return options;
-}
-
 run_record::run_record(std::string folder, std::size_t workers) : folder_(std::move(folder)), workers_(workers) {}
 
 result<void> run_record::write(const char* status, std::string_view message) const {

@@ -52,8 +52,6 @@ int exit_of_exception(const CLI::App& app, std::string_view memory);
 
 /// The number of workers, and the folder of the run for measurements unless --plx: names another.
 runtime_options options_of_run(const common_options& c, runtime_options options, const std::string& folder);
-/// The same, with the measurements that parallax report shows.
-runtime_options options_of_reported_run(const common_options& c, runtime_options options, const std::string& folder);
 
 /// run.json of a run: program, build, machine, process, state. A reader that finds "running" can check the process.
 class run_record {

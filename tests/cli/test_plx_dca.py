@@ -95,12 +95,13 @@ def test_the_report_shows_a_run(folder):
     # Without the pictures, whose drawing takes seconds: python/tests/qmc has them.
     source = """
 import sys
+from parallax.hubbard.page import summary_lines
 from parallax.qmc import curves, report, run, zone
 of = run.DcaRun(sys.argv[1])
 facts = report.DcaFacts(of)
 pictures = [make(of) for make in (zone.zone_picture, curves.pairing_picture, curves.green_picture, curves.chain_picture)]
 physics, speed = report.Physics(facts, {}), report.Speed(facts, {})
-print(physics.table(), speed.tasks(), speed.diagnosis(), *report.summary_lines(facts, "page"))
+print(physics.table(), speed.tasks(), speed.diagnosis(), *summary_lines(facts, "page"))
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     command = [sys.executable, "-B", "-c", source, str(folder / "one")]

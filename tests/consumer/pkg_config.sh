@@ -14,6 +14,7 @@ echo "parallax.pc says: $flags"
 flags=$(pkg-config --cflags --libs parallax-probe)
 # shellcheck disable=SC2086
 cc -std=c99 -Wall -Wextra -Werror "$(dirname "$4")/any_program.c" -o "$5_c" $flags
+rm -rf "$5_run" "$5_exec"  # of an earlier run
 PLX_PROFILE=csv PLX_OUTPUT="$5_run" "$5_c"
 grep -q '^work,1,' "$5_run/profile.csv"
 if [ -x "$3/bin/plx-exec" ]; then

@@ -6,6 +6,7 @@ Example to read: tests/parquet/test_parquet_report.py.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -26,13 +27,13 @@ def is_parquet_run(folder: Path) -> bool:
         program = (read_json(folder / "run.json") or {}).get("program")
         if program:
             return program == "plx-parquet"
-    except ReadError:
+    except (ReadError, OSError):  # Run() says what is wrong
         pass
     try:
         options = read_text(folder / "config.toml")
-    except ReadError:
+    except (ReadError, OSError):
         options = ""
-    return (folder / "eigenvalues.csv").exists() or "sigma_frequencies" in options
+    return os.path.exists(folder / "eigenvalues.csv") or "sigma_frequencies" in options
 
 
 class ParquetRun(Run):

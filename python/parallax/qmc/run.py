@@ -5,6 +5,7 @@ Example to read: tests/qmc/test_dca_report.py.
 
 from __future__ import annotations
 
+import os
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from ..tables import csv_property, read_json
 
 
 def is_dca_run(folder: Path) -> bool:
-    return (folder / "cluster.json").exists()
+    return os.path.exists(folder / "cluster.json")  # false also where the folder may not be read
 
 
 class DcaRun(Run):

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,8 @@ def test_beyond_the_limit_is_exit_code_1(real, tmp_path, capsys):
         locality["wall_s"] *= 3
     (tmp_path / "slow.json").write_text(json.dumps(data))
     assert main(["scale-check", str(tmp_path / "slow.json"), "--program", str(simulator), "--out", str(tmp_path)]) == 1
-    assert "beyond 15 %: small on 1 processes, -6" in capsys.readouterr().out
+    # -67 %, where the replay differs from the real run by up to 15 %
+    assert re.search(r"beyond 15 %: small on 1 processes, -(6\d|7[01])\.", capsys.readouterr().out)
 
 
 @needs_recorder
