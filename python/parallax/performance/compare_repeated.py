@@ -10,6 +10,7 @@ Example to read: tests/performance/test_compare_repeated.py.
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,10 +94,12 @@ def _signed(s: float) -> str:
 def runs_in(folder: Path) -> list[Path]:
     """The runs of a folder: the folders in it that hold measurements, in order of their names, or itself. The folders of one
     job's processes (rank-*) are no repetitions."""
-    if any((folder / name).exists() for name in measured_files) or not folder.is_dir():
+    def is_run(path: Path) -> bool:
+        return any(os.path.exists(path / name) for name in measured_files)
+
+    if is_run(folder) or not os.path.isdir(folder) or not os.access(folder, os.R_OK, effective_ids=True):
         return [folder]
-    inside = (path for path in folder.iterdir() if not path.name.startswith("rank-"))
-    return sorted(path for path in inside if any((path / name).exists() for name in measured_files)) or [folder]
+    return sorted(p for p in folder.iterdir() if not p.name.startswith("rank-") and is_run(p)) or [folder]
 
 
 @dataclass
