@@ -33,7 +33,7 @@ void dca_options::describe(config_table& t) {
         {.unit = "1", .help = "Markov chains; part of the result, unlike the number of workers", .min = 1});
   t.add("solver.bins", bins, {.unit = "1", .help = "bins per walker, for the errors", .min = 1});
   t.add("solver.measurements", measurements,
-        {.unit = "1", .help = "measurements per iteration, of all walkers", .min = 1});
+        {.unit = "1", .help = "measurements per iteration, of all walkers", .min = 1, .max = 1000000000});
   t.add("solver.sweeps", sweeps,
         {.unit = "1", .help = "moves between measurements over the mean expansion order", .above = 0});
   t.add("solver.expansion_k", expansion_k, {.unit = "1", .help = "the free parameter K of the expansion", .above = 0});
