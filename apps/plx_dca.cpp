@@ -7,9 +7,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/build_info.hpp"
@@ -114,8 +116,17 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   const app::run_record record(plan.folder, rt.worker_count());
   if (auto r = record.write("running"); !r) return complain(r.error().message);
   const task_info loop{probe::register_name("qmc/loop"), probe::no_key};
-  const auto done = rt.run(
-      [&] { return async(loop, [&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); }).get(); });
+  const auto solve = [&] {
+    return async(loop, [&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); }).get();
+  };
+  const auto done = [&] {
+    try {
+      return rt.run(solve);
+    } catch (const std::exception& e) {
+      std::ignore = record.write("failed", e.what());
+      throw;
+    }
+  }();
   result<void> written;
   if (watch.failure()) written = *watch.failure();
   if (done && written) written = out->finish(*done);
