@@ -125,8 +125,8 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
                  members.is_alone() ? "" : " per process");
   std::optional<app::run_record> record;
   if (root) record.emplace(folder, share.workers);
-  const bool recorded = !root || record->write("running");
-  run_end end = members.any(!recorded) ? run_end{wrong_input, root ? "cannot write run.json" : ""}
+  const result<void> recorded = root ? record->write("running") : result<void>();
+  run_end end = members.any(!recorded) ? run_end{wrong_input, recorded ? "" : recorded.error().message}
                                        : solve_all(c, o, out ? &*out : nullptr, folder, members);
   const char* status = end.code == finished ? "finished" : end.code == interrupted ? "interrupted" : "failed";
   if (root)

@@ -80,6 +80,19 @@ result<void> folder_lock::take(const std::string& folder) {
   }
 }
 
+result<void> begin_run_folder(const std::string& folder, folder_lock& lock, const std::string& config,
+                              const std::string& otherwise) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed) return error{fmt::format("{}: expected a folder that can be created: {}", folder, failed.message())};
+  if (auto r = lock.take(folder); !r) return r;
+  const std::string file = folder + "/config.toml";
+  if (std::filesystem::exists(file, failed))
+    return error{fmt::format("{}: contains the files of another run; choose another folder with --out, or {}", folder,
+                             otherwise)};
+  return write_file(file, config);
+}
+
 void folder_lock::release() {
   if (!is_held()) return;
   unlink(path_.c_str());  // before releasing the lock: afterwards the file may be that of another process

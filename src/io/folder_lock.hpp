@@ -32,4 +32,9 @@ class folder_lock {
   int descriptor_ = -1;
 };
 
+/// Creates the folder of a new run, locks it, and writes its config.toml. `otherwise`: what to do with the files of
+/// another run. Errors: the folder cannot be created, is locked, or has a config.toml, which is kept.
+result<void> begin_run_folder(const std::string& folder, folder_lock& lock, const std::string& config,
+                              const std::string& otherwise);
+
 }  // namespace plx

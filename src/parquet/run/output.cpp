@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 
 #include "base/file.hpp"
 #include "parquet/equations/rotation.hpp"
@@ -26,15 +25,8 @@ parquet_output::parquet_output(std::string folder, const parquet_options& o)
 }
 
 result<parquet_output> parquet_output::create(std::string folder, const std::string& config, const parquet_options& o) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return error{fmt::format("{}: expected a folder that can be created: {}", folder, failed.message())};
   parquet_output out(std::move(folder), o);
-  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
-  if (std::filesystem::exists(out.file("config.toml"), failed))
-    return error{fmt::format("{}: contains the files of another run; choose another folder with --out, or remove it",
-                             out.folder_)};
-  if (auto r = write_file(out.file("config.toml"), config); !r) return r.error();
+  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, "remove it"); !r) return r.error();
   return out;
 }
 

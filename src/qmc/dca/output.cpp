@@ -37,17 +37,9 @@ result<void> wait_for_disk(const std::string& path) {
 }  // namespace
 
 result<dca_output> dca_output::create(std::string folder, const std::string& config) {
-  std::error_code failed;
-  std::filesystem::create_directories(folder, failed);
-  if (failed) return error{fmt::format("{}: expected a folder that can be created: {}", folder, failed.message())};
   dca_output out(std::move(folder));
-  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
-  if (std::filesystem::exists(out.file("config.toml"), failed))
-    return error{
-        fmt::format("{}: contains the files of another run; choose another folder with --out, or continue the run in "
-                    "it: --resume {}",
-                    out.folder_, out.folder_)};
-  if (auto r = write_file(out.file("config.toml"), config); !r) return r.error();
+  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, "continue the run in it: --resume " + out.folder_); !r)
+    return r.error();
   out.checkpoint_.options = config;
   return out;
 }
