@@ -114,7 +114,7 @@ def compare_time(a: Evidence | None, b: Evidence | None):
 def compare_tasks(first: Evidence | None, second: Evidence | None) -> Section:
     """Seconds per task type, the largest change first."""
     section = Section("Time per task type", header=["task", "a", "b", "b - a", "b / a", "calls a", "calls b"])
-    ours, theirs = _tasks(first), _tasks(second)
+    ours, theirs = tasks_of(first), tasks_of(second)
     if ours is None or theirs is None:
         names = [name for name, tasks in (("a", ours), ("b", theirs)) if tasks is None]
         section.sentences.append(f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'} no profile.csv")
@@ -124,7 +124,8 @@ def compare_tasks(first: Evidence | None, second: Evidence | None) -> Section:
     return section
 
 
-def _tasks(e: Evidence | None):
+def tasks_of(e: Evidence | None):
+    """{task type: (seconds, calls)} of a run; None without a profile."""
     if e is None or e.profile is None:
         return None
     total, calls = e.profile.numbers("total_s"), e.profile.numbers("calls")

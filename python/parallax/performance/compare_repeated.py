@@ -17,7 +17,7 @@ from pathlib import Path
 from .. import NotARun
 from ..intervals import Interval, level, mean, welch
 from ..text import count, percent, plural, seconds
-from .compare_measured import Section
+from .compare_measured import Section, tasks_of
 from .diagnosis import Evidence
 from .diagnosis.evidence import files as measured_files
 
@@ -39,7 +39,7 @@ class Part:
 
 def parts_of(first: Evidence, second: Evidence) -> list[Part]:
     """The parts of the difference in worker time, the largest first. Their sum is that difference."""
-    ours, theirs = _types(first), _types(second)
+    ours, theirs = tasks_of(first) or {}, tasks_of(second) or {}
     parts = []
     for name in sorted({*ours, *theirs}):
         (a_s, a_calls), (b_s, b_calls) = ours.get(name, (0.0, 0.0)), theirs.get(name, (0.0, 0.0))
@@ -56,13 +56,6 @@ def parts_of(first: Evidence, second: Evidence) -> list[Part]:
 
 
 _uses = (("(searching)", "overhead_s"), ("(polling)", "background_s"), ("(idle)", "idle_s"), ("(between tasks)", "unplaced_s"))
-
-
-def _types(e: Evidence) -> dict:
-    if e.profile is None:
-        return {}
-    total, calls = e.profile.numbers("total_s"), e.profile.numbers("calls")
-    return {str(name): (float(total[i]), float(calls[i])) for i, name in enumerate(e.profile["name"])}
 
 
 def compare_parts(first: Evidence | None, second: Evidence | None):
@@ -117,7 +110,9 @@ def compare_repeated(first: list[Path], second: list[Path]) -> Repeated:
     length = welch([e.wall_s / scale for e in a], [e.wall_s / scale for e in b])
     section = Section(f"Time of {plural(len(a), 'run')} (a) and {plural(len(b), 'run')} (b)")
     section.sentences.append(_length_sentence(length, scale))
-    samples = {name: (_per_run(a, name), _per_run(b, name)) for name in _names(a + b)}
+    parts = [[_times(e) for e in runs] for runs in (a, b)]
+    names = sorted({name for runs in parts for times in runs for name in times})
+    samples = {name: tuple([times.get(name, 0.0) for times in runs] for runs in parts) for name in names}
     together = 1 - (1 - level) / max(1, len(samples))
     found = {name: welch(*pair, together) for name, pair in samples.items()}
     causes = sorted((n for n, i in found.items() if i.excludes_zero), key=lambda n: -abs(found[n].difference))
@@ -142,13 +137,10 @@ def _with_workers(path: Path) -> Evidence:
     return e
 
 
-def _names(runs: list) -> list[str]:
-    return sorted({name for e in runs for name in _types(e)}) + [name for name, _ in _uses]
-
-
-def _per_run(runs: list, name: str) -> list[float]:
-    use = dict(_uses).get(name)
-    return [getattr(e, use) if use else _types(e).get(name, (0.0, 0.0))[0] for e in runs]
+def _times(e: Evidence) -> dict:
+    """{part of the worker time: seconds} of a run."""
+    times = {name: s for name, (s, _) in (tasks_of(e) or {}).items()}
+    return {**times, **{name: getattr(e, use) for name, use in _uses}}
 
 
 def _length_sentence(i: Interval, scale: float) -> str:
