@@ -54,7 +54,8 @@ class task_group {
     detail::execute_on(ex, make_child(detail::info_of(ex), std::forward<F>(f), called_by_parent()));
   }
 
-  /// Waits until all children have ended. Rethrows the first exception of a child.
+  /// Waits until all children have ended. Rethrows the first exception of a child. Needs no memory: if there is none
+  /// for a stack to switch to, other tasks run on top of the caller's.
   void wait() {
     if (has_children()) wait_for_children();
     if (failed_.load(std::memory_order_relaxed)) [[unlikely]]
@@ -133,7 +134,7 @@ class task_group {
   void keep(std::exception_ptr e) noexcept;
   [[noreturn]] void rethrow();
   void wait_elsewhere(std::int64_t expected);
-  void require_stack(detail::worker& w, std::int64_t taken_back);
+  void wait_without_stack(std::int64_t expected);
 
   static constexpr std::size_t bytes_here = 192;
 

@@ -196,7 +196,9 @@ std::vector<unsigned> scheduler::processors_of(unsigned i) const {
 
 void scheduler::start_threads() {
   try {
-    stacks_.reserve(workers_.size());  // for the workers' loops: the threads themselves could not report a failure
+    // The threads themselves could not report a failure, and tasks of the first worker could take the others' stacks.
+    stacks_.reserve(workers_.size());
+    for (auto& w : workers_) keep_loop_fiber(*w, new_fiber(stacks_, loop_entry));
     for (unsigned i = 0; i < workers_.size(); ++i) threads_->list.emplace_back([this, i] { thread_main(i); });
   } catch (...) {  // no memory, or no more threads: end the started ones and report the error to the caller
     end_threads();

@@ -202,6 +202,11 @@ class scheduler {
   task* next_task(worker& w);                      // null: leave the loop
   /// The newest task of the worker's own deque. Null if something else goes first; then the loop decides.
   task* next_resumed(worker& w) noexcept;
+  /// A task that is ready now, or null. Runs timers and pollers if there is none. Never sleeps.
+  task* try_next_task(worker& w);
+  /// Moves a task that was taken from a queue behind all others.
+  void requeue(task* t);
+
 
  private:
   struct threads;  // hides <thread>
@@ -399,6 +404,9 @@ inline void require_stack(worker& w) {
 void resume(fiber& f);
 /// Moves the running task to the end of the injection queue.
 void yield_task();
+/// For a task that must wait although there is no memory for a stack to switch to: another task runs on top of the
+/// caller's stack, or a suspended one resumes in the caller's place. Returns at once if no task is ready.
+void let_another_run();
 /// Called by a task between two children that it runs inline. Returns the worker that the caller is on afterwards,
 /// which may be another one.
 worker* pass_slowly(worker& w);

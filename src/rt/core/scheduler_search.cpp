@@ -56,10 +56,7 @@ void scheduler::put_back(worker& w, task* t) {
 void scheduler::submit_from_outside(task* t) {
   begin_visit();
   if (origins_wanted()) note_ready(this_worker(), *t);
-  if (t->info.where.ordinary())
-    inject(t);
-  else
-    place(t);
+  requeue(t);
   end_visit();
 }
 
@@ -228,6 +225,18 @@ task* scheduler::look_for_work(worker& w, ticks now) {
   if (task* t = take_injected(w)) return t;
   if (task* t = low_.pop()) return t;
   return fire_timers(now) != 0 || (!another_polls(w) && run_pollers(w)) ? w.deque.pop() : nullptr;
+}
+
+task* scheduler::try_next_task(worker& w) {
+  if (task* t = w.deque.pop()) return t;
+  return look_for_work(w, now_ticks());
+}
+
+void scheduler::requeue(task* t) {
+  if (t->info.where.ordinary())
+    inject(t);
+  else
+    place(t);
 }
 
 // A task is handed over only while `searching` is set. The giver stores the task, then checks the flag again; the

@@ -274,10 +274,8 @@ static fiber* next_in_place(worker& w) noexcept {
   return f;
 }
 
-void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
-  worker& w = *this_worker();
-  PLX_ASSERT(!w.polling && "a poller must not wait", waits_on.what);
-  require_stack(w);
+// Stores the state of the running task in its fiber.
+static void note_suspending(worker& w, const wait_reason& waits_on) {
   fiber& self = *w.current;
   if (!intact(self.memory)) [[unlikely]]
     unguarded_stack_overflowed(self);
@@ -297,17 +295,31 @@ void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
   // release: pairs with the acquire of the inspector, which reads the members above and the fiber's context; the
   // context is null until the fiber has been left.
   self.waits_on.store(&waits_on, std::memory_order_release);
-  fiber* next = next_in_place(w);
-  if (next == nullptr) next = w.home.take_loop_fiber(w);
+}
+
+static void switch_to(worker& w, fiber& next, void (*after)(void*), void* arg) {
+  fiber& self = *w.current;
   w.after_switch = after;
   w.after_switch_arg = arg;
-  w.current = next;
+  w.current = &next;
   const handled_exceptions of_task = take_handled_exceptions(w);
-  fiber_switch(self, *next);
+  fiber_switch(self, next);
   worker& here = *this_worker();
   run_after_switch(here);
   put_handled_exceptions(here, of_task);
 }
+
+void suspend(const wait_reason& waits_on, void (*after)(void*), void* arg) {
+  worker& w = *this_worker();
+  PLX_ASSERT(!w.polling && "a poller must not wait", waits_on.what);
+  require_stack(w);
+  note_suspending(w, waits_on);
+  fiber* next = next_in_place(w);
+  if (next == nullptr) next = w.home.take_loop_fiber(w);
+  switch_to(w, *next, after, arg);
+}
+
+static void submit_fiber_last(void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }
 
 void yield_task() {
   worker* w = this_worker();
@@ -319,8 +331,7 @@ void yield_task() {
   w->yields.add();
   wait_reason why("yield");
   why.measured = false;
-  suspend(
-      why, [](void* f) { static_cast<fiber*>(f)->home->submit_last(*static_cast<fiber*>(f)); }, w->current);
+  suspend(why, submit_fiber_last, w->current);
 }
 
 // Suspends the running task and resumes it after the urgent tasks.
@@ -408,17 +419,8 @@ ticks end_part(worker& w) noexcept {
   return w != nullptr ? low_in(w->current->memory) : thread_stack_is_low();
 }
 
-void run_taken_back(worker& w, task* t, bool as_caller) {
-  w.taken_back.add();
-  if (t->info.name == 0 && t->info.key == probe::no_key) {
-    if (t->from != nullptr) [[unlikely]]
-      forget_origin(*t);
-    const task_frame frame;
-    t->run(t, run_mode::taken_back);  // measured as part of its parent: no clock is read
-    frame.end();
-    if (origins_wanted()) note_going_on();
-    return;
-  }
+// Runs `t` in the frame of the running task, measured as a task of its own.
+static void run_inside(worker& w, task* t, run_mode mode, bool as_caller) {
   const task_info parent = w.info;
   const void* const parent_id = w.task_id;
   const void* const parent_owner = w.task_owner;
@@ -431,7 +433,7 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   if (!as_caller) w.task_id = t, w.task_owner = t->owner;
   w.log->notify(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
   const task_frame frame;
-  t->run(t, run_mode::taken_back);
+  t->run(t, mode);
   frame.end();
   worker& after = *this_worker();
   end_run(after);
@@ -442,6 +444,42 @@ void run_taken_back(worker& w, task* t, bool as_caller) {
   after.task_owner = parent_owner;
   after.earlier = parent_earlier;
   after.outer = here.outer;
+}
+
+void run_taken_back(worker& w, task* t, bool as_caller) {
+  w.taken_back.add();
+  if (t->info.name == 0 && t->info.key == probe::no_key) {
+    if (t->from != nullptr) [[unlikely]]
+      forget_origin(*t);
+    const task_frame frame;
+    t->run(t, run_mode::taken_back);  // measured as part of its parent: no clock is read
+    frame.end();
+    if (origins_wanted()) note_going_on();
+    return;
+  }
+  run_inside(w, t, run_mode::taken_back, as_caller);
+}
+
+void let_another_run() {
+  worker& w = *this_worker();
+  task* t = w.home.try_next_task(w);
+  if (t == nullptr) {
+    sched_yield();
+  } else if (t->run == resume_marker) {
+    wait_reason why("memory for a stack");
+    why.measured = false;
+    note_suspending(w, why);
+    fiber& next = *suspended_in(*t);
+    fiber* self = w.current;
+    take_up(w, next);
+    switch_to(w, next, submit_fiber_last, self);
+  } else if (t->info.where.stack != 0 || low_in(w.current->memory)) {
+    w.home.requeue(t);
+    sched_yield();
+  } else {
+    run_inside(w, t, run_mode::scheduled, false);
+    this_worker()->executed.add();
+  }
 }
 
 }  // namespace plx::detail

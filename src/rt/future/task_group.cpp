@@ -42,8 +42,9 @@ void task_group::wait_for_children() {
       w = detail::this_worker();
     }
   }
-  if (w != nullptr && w->free_fibers == nullptr) require_stack(*w, taken_back);
   const std::int64_t elsewhere = std::exchange(spawned_, 0) - taken_back;
+  if (w != nullptr && w->free_fibers == nullptr) [[unlikely]]
+    wait_without_stack(elsewhere);
   used_ = 0;
   // acquire: pairs with the release of the last child; the children's effects are visible.
   if (finished_elsewhere_.load(std::memory_order_acquire) != elsewhere) wait_elsewhere(elsewhere);
@@ -53,13 +54,14 @@ void task_group::wait_for_children() {
     detail::note_inputs_taken(ended_);
 }
 
-// If there is no memory for a stack, the exception leaves the other children counted. The destructor, which must wait
-// for them, ends the program if there is still none.
-void task_group::require_stack(worker& w, std::int64_t taken_back) {
-  const bool all_ended = finished_elsewhere_.load(std::memory_order_relaxed) == spawned_ - taken_back;
-  if (all_ended || w.home.reserve_loop_fiber(w)) return;
-  finished_elsewhere_.fetch_add(taken_back, std::memory_order_relaxed);  // counted as ended elsewhere
-  throw std::bad_alloc();
+// A parent must wait for its children even if there is no memory for a stack to switch to: they are in its frame.
+void task_group::wait_without_stack(std::int64_t expected) {
+  for (;;) {
+    worker& w = *detail::this_worker();
+    if (w.home.reserve_loop_fiber(w)) return;
+    if (finished_elsewhere_.load(std::memory_order_acquire) == expected) return;
+    detail::let_another_run();
+  }
 }
 
 void task_group::wait_elsewhere(std::int64_t expected) {

@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <new>
 #include <string>
 #include <thread>
@@ -104,51 +105,70 @@ std::size_t mapped_bytes() {
   return static_cast<std::size_t>(pages) * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// Tasks that wait, each in another way, until there is no address space for one more stack.
-int wait_without_memory() {
-  plx::runtime rt({.workers = 2, .bind = false});
-  rt.run([] { plx::async([] {}).get(); });
-  const rlimit limit{mapped_bytes() + (std::size_t{200} << 20), RLIM_INFINITY};
-  setrlimit(RLIMIT_AS, &limit);
-  constexpr int n = 3000;
+// Tasks that wait, each in another way, until there is no address space for one more stack. The workers are held until
+// every task exists, so that only stacks are allocated under the limit; the controlling thread is none of the workers.
+struct waits_without_memory {
+  static constexpr int n = 3000, ways = 6;
+  plx::latch gate{1};
+  plx::event opened;
+  plx::mutex mutex;
+  plx::condition_variable open_changed;
+  bool open = false;
+  plx::promise<void> promise;
+  plx::shared_future<void> future = promise.get_future().share();
+  std::atomic<bool> go{false};
   std::atomic<int> passed{0}, failed{0}, unlocked{0};
-  rt.run([&] {
-    plx::latch gate(1);
-    plx::event opened;
-    plx::mutex mutex;
-    plx::condition_variable open_changed;
-    bool open = false;
-    plx::promise<void> promise;
-    const plx::shared_future<void> future = promise.get_future().share();
-    const auto wait = [&](int how) {
-      if (how == 0) return gate.wait();
-      if (how == 1) return future.wait();
-      if (how == 2) return (void)future.wait_for(1h);
-      if (how == 3) return opened.wait();
-      if (how == 4) {
-        plx::task_group g;
-        g.run([&gate] { gate.wait(); });
-        return g.wait();
+
+  void in_a_group(bool let_steal) {
+    std::atomic<bool> begun{false};
+    plx::task_group g;
+    g.run([&] {
+      begun = true;
+      gate.wait();
+    });
+    if (let_steal)
+      for (const auto end = std::chrono::steady_clock::now() + 100us; !begun && std::chrono::steady_clock::now() < end;) {
       }
-      std::unique_lock lock(mutex);
-      try {
-        open_changed.wait(lock, [&open] { return open; });
-      } catch (const std::bad_alloc&) {
-        unlocked += lock.owns_lock() ? 0 : 1;
-        throw;
-      }
-    };
+    g.wait();
+  }
+
+  void wait(int how) {
+    if (how == 0) return gate.wait();
+    if (how == 1) return future.wait();
+    if (how == 2) return (void)future.wait_for(1h);
+    if (how == 3) return opened.wait();
+    if (how == 4) return in_a_group(false);
+    if (how == ways) return in_a_group(true);
+    std::unique_lock lock(mutex);
+    try {
+      open_changed.wait(lock, [this] { return open; });
+    } catch (const std::bad_alloc&) {
+      unlocked += lock.owns_lock() ? 0 : 1;
+      throw;
+    }
+  }
+
+  int run(const std::function<int(int)>& way) {
+    plx::runtime rt({.workers = 2, .bind = false});
     std::vector<plx::future<void>> all;
+    for (int i = 0; i < 2; ++i)
+      all.push_back(plx::async([this] {
+        while (!go) {
+        }
+      }));
     for (int i = 0; i < n; ++i)
-      all.push_back(plx::async([&, i] {
+      all.push_back(plx::async([this, how = way(i)] {
         try {
-          wait(i % 6);
+          wait(how);
           ++passed;
         } catch (const std::bad_alloc&) {
           ++failed;
         }
       }));
-    while (failed < 100) plx::this_thread::yield();
+    const rlimit limit{mapped_bytes() + (std::size_t{100} << 20), RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    go = true;
+    while (failed < 100) sched_yield();
     {
       std::lock_guard lock(mutex);
       open = true;
@@ -158,13 +178,46 @@ int wait_without_memory() {
     opened.set();
     gate.count_down();
     for (auto& f : all) f.wait();
-  });
-  std::fprintf(stderr, "passed %d, failed %d, without the lock %d\n", passed.load(), failed.load(), unlocked.load());
-  return passed + failed == n && unlocked == 0 ? 0 : 1;
-}
+    std::fprintf(stderr, "passed %d, failed %d, without the lock %d\n", passed.load(), failed.load(), unlocked.load());
+    return passed + failed == n && unlocked == 0 ? 0 : 1;
+  }
+};
 
 TEST(overflow_death, a_wait_without_memory_for_a_stack_throws_and_leaves_nothing_behind) {
-  EXPECT_EXIT(std::_Exit(wait_without_memory()), testing::ExitedWithCode(0), "passed");
+  EXPECT_EXIT(std::_Exit(waits_without_memory().run([](int i) { return i % waits_without_memory::ways; })),
+              testing::ExitedWithCode(0), "passed");
+}
+
+// The parent's destructor must wait for a child that another worker runs, memory or not.
+TEST(overflow_death, a_group_waits_for_stolen_children_without_memory_for_a_stack) {
+  EXPECT_EXIT(std::_Exit(waits_without_memory().run([](int) { return waits_without_memory::ways; })),
+              testing::ExitedWithCode(0), "passed");
+}
+
+// Tasks of the first worker take every stack that there is before the last of the threads runs.
+int start_workers_late() {
+  plx::runtime rt({.workers = 64, .bind = false});
+  const rlimit limit{mapped_bytes() + (std::size_t{2} << 20), RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+  plx::latch gate(1);
+  std::atomic<int> begun{0};
+  std::vector<plx::future<void>> all;
+  for (int i = 0; i < 500; ++i)
+    all.push_back(plx::async([&] {
+      ++begun;
+      try {
+        gate.wait();
+      } catch (const std::bad_alloc&) {
+      }
+    }));
+  while (begun < 500) sched_yield();
+  gate.count_down();
+  for (auto& f : all) f.wait();
+  return 0;
+}
+
+TEST(overflow_death, workers_that_start_late_have_a_stack) {
+  EXPECT_EXIT(std::_Exit(start_workers_late()), testing::ExitedWithCode(0), "");
 }
 #endif
 
