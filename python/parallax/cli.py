@@ -260,6 +260,15 @@ def _compare_repeated(options, first: list, second: list) -> int:
     return 1 if options.fail_above is not None and 100 * found.length.low > options.fail_above else 0
 
 
+def _results_of_hubbard(first: Path, second: Path):
+    """The comparison of the results of two runs of plx-dca or plx-parquet; None of other programs."""
+    if not any(name.exists() for folder in (first, second) for name in (folder / "result.json", folder / "iterations.csv")):
+        return None
+    from .hubbard.compare import compare_hubbard, is_hubbard_run
+
+    return compare_hubbard(first, second) if is_hubbard_run(first) and is_hubbard_run(second) else None
+
+
 def _compare(options) -> int:
     from .performance.compare_repeated import runs_in
 
@@ -271,7 +280,8 @@ def _compare(options) -> int:
     from .star.compare import compare_runs
     from .star.run import Run
 
-    comparison = compare_runs(Run(options.first, of_any_program=True), Run(options.second, of_any_program=True))
+    runs = [Run(folder, of_any_program=True) for folder in (options.first, options.second)]
+    comparison = compare_runs(*runs, _results_of_hubbard(*(run.folder for run in runs)))
     print(comparison.text())
     for run in (comparison.first, comparison.second):
         for path, why in run.ending.foreign:

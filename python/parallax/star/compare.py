@@ -52,14 +52,17 @@ class Comparison:
         return html.page("Comparison of two runs", body)
 
 
-def compare_runs(first: Run, second: Run) -> Comparison:
-    """Compares everything that both runs have. Raises ReadError when a file is broken."""
-    physics, equal = compare_physics(first, second)
+def compare_runs(first: Run, second: Run, results: tuple | None = None) -> Comparison:
+    """Compares everything that both runs have. `results`: ([Sections], whether they are equal) of runs without a mesh. Raises
+    ReadError when a file is broken."""
+    physics, equal = compare_physics(first, second) if results is None else (None, results[1])
     sections = [compare_measurement(first.folder, second.folder)]
     measured = [evidence_of(run.folder) for run in (first, second)]
     if first.config is not None or second.config is not None:
         sections.append(compare_config(first, second))
-    if first.mesh_files or second.mesh_files:
+    if results is not None:
+        sections += results[0]
+    elif first.mesh_files or second.mesh_files:
         sections += [physics, compare_errors(first, second)]
     sections += [compare_figures(first, second), compare_time(*measured), compare_parts(*measured)]
     sections += [compare_tasks(*measured), compare_waits(*measured)]
