@@ -122,7 +122,7 @@ def test_an_unknown_name_is_one_line():
     done = subprocess.run(
         [PROGRAM], capture_output=True, text=True, timeout=600, env=os.environ | {"PLX_TRANSPORT": "telegraph"}
     )
-    line = "transport_check: PLX_TRANSPORT: expected ucx, mpi, sim or alone, found 'telegraph'\n"
+    line = "transport_check: PLX_TRANSPORT: expected ucx, mpi or alone, found 'telegraph'\n"
     assert (done.returncode, done.stderr) == (3, line)
 
 

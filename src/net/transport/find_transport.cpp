@@ -20,7 +20,7 @@ namespace plx::net {
 
 namespace {
 
-constexpr std::string_view names[] = {"ucx", "mpi", "sim", "alone"};
+constexpr std::string_view names[] = {"ucx", "mpi", "alone"};
 
 result<void> ucx_is_there() {
 #if PLX_WITH_UCX && PLX_WITH_PMIX
@@ -41,8 +41,8 @@ result<void> mpi_is_there() {
 }
 
 error unknown(std::string_view name) {
-  const std::string hint = did_you_mean(std::string(name), {"ucx", "mpi", "sim", "alone"});
-  return error{fmt::format("PLX_TRANSPORT: expected ucx, mpi, sim or alone, found '{}'{}", name, hint)};
+  const std::string hint = did_you_mean(std::string(name), {"ucx", "mpi", "alone"});
+  return error{fmt::format("PLX_TRANSPORT: expected ucx, mpi or alone, found '{}'{}", name, hint)};
 }
 
 result<std::string_view> choose_by_launcher() {
