@@ -1,5 +1,6 @@
 """Text of the repository: no trailing blanks, no tabs, no unfinished marks, no paths of one person's machine, no large
-files, no operator= by value, and a final line end. Usage: check_text.py [ROOT]; exit code 1 if there is a violation."""
+files, no operator= by value, a final line end; and no folder of more than 30 entries.
+Usage: check_text.py [ROOT]; exit code 1 if there is a violation."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 LIMIT_BYTES = 1_000_000
+LIMIT_ENTRIES = 30
+NUMBERED = "docs/decisions"  # found by number; not limited
 BINARY = {".png", ".gz", ".h5", ".athdf", ".pdf", ".ico"}
 NO_TEXT = ("tests/fuzz/corpus/",)  # inputs of a fuzzer, named by their hash
 RULES = (
@@ -60,10 +63,25 @@ def check_file(path: Path, name: str) -> list[str]:
     return problems
 
 
+def check_folders(names: list[str]) -> list[str]:
+    """Folders with too many files and folders, given the paths of all files."""
+    entries: dict[str, set[str]] = {}
+    for name in names:
+        parts = name.split("/")
+        for i, part in enumerate(parts):
+            entries.setdefault("/".join(parts[:i]), set()).add(part)
+    return [
+        f"{folder or '.'}: {len(found)} entries; expected at most {LIMIT_ENTRIES}: divide the folder by subject"
+        for folder, found in sorted(entries.items())
+        if len(found) > LIMIT_ENTRIES and folder != NUMBERED
+    ]
+
+
 def main(arguments: list[str]) -> int:
     root = Path(arguments[0] if arguments else Path(__file__).resolve().parent.parent).resolve()
     every = files(root)
     problems = [problem for path in every for problem in check_file(path, path.relative_to(root).as_posix())]
+    problems += check_folders([path.relative_to(root).as_posix() for path in every])
     print("\n".join(problems) if problems else f"text: {len(every)} files are clean")
     return 1 if problems else 0
 

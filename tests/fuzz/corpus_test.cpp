@@ -23,7 +23,8 @@ const std::filesystem::path messages = std::filesystem::path(PLX_FUZZ_CORPUS) / 
 
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::vector<std::filesystem::path> files;
-  for (const auto& f : std::filesystem::directory_iterator(folder)) files.push_back(f.path());
+  for (const auto& f : std::filesystem::recursive_directory_iterator(folder))
+    if (f.is_regular_file()) files.push_back(f.path());
   std::sort(files.begin(), files.end());
   return files;
 }
@@ -48,7 +49,7 @@ TEST(FuzzCorpus, InvalidValuesAreRefused) {
   for (const auto& [name, refused] :
        {std::pair("signals", 0u), std::pair("signals_neither", 1u), std::pair("signals_of_another", 1u)}) {
     SCOPED_TRACE(name);
-    const auto bytes = contents(messages / name);
+    const auto bytes = contents(messages / "seeds" / name);
     ASSERT_GT(bytes.size(), 8u);
     fuzz::message_target target;
     target.take(bytes.data(), bytes.size());
@@ -60,7 +61,7 @@ TEST(FuzzCorpus, InvalidValuesAreRefused) {
 TEST(FuzzCorpus, TruncatedMessagesAreRefused) {
   for (const char* name : {"add", "again", "nested", "shifted", "answer_orbit", "two_parcels", "signals"}) {
     SCOPED_TRACE(name);
-    const auto whole = contents(messages / name);
+    const auto whole = contents(messages / "seeds" / name);
     ASSERT_GT(whole.size(), 8u);
     fuzz::message_target target;
     target.take(whole.data(), whole.size());
@@ -125,7 +126,7 @@ TEST(FuzzCorpus, InvalidFramingLosesTheNeighbourAndInvalidCallsDoNot) {
         expected{"of_another", 1, false, 0}, expected{"no_call", 1, false, 0}, expected{"no_bytes", 1, true, 0},
         expected{"too_many_bytes", 1, true, 0}, expected{"another_call", 0, false, 0}}) {
     SCOPED_TRACE(e.name);
-    const auto bytes = contents(shm_inputs / e.name);
+    const auto bytes = contents(shm_inputs / "seeds" / e.name);
     ASSERT_GT(bytes.size(), 4u);
     fuzz::shm_target target;
     target.take(bytes.data(), bytes.size());

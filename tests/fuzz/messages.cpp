@@ -414,7 +414,7 @@ void write_seeds(const char* folder) {
   parcel(0, 5, 0, o).save(at + "answer_orbit");
   parcel(0, 6, 0).save(at + "answer_void");
   parcel(0, 1, failed_call, std::string("it failed")).save(at + "answer_failed");
-  parcel(0, 999, 0, 1).save(at + "answer_to_nobody");
+  parcel(0, 999, 0, 1).save(at + "answer_without_receiver");
   input whole = parcel(2, 9, in_piece);  // a head that was too long
   whole.bytes[0] = 1;
   const std::uint8_t size[2] = {100, 0};

@@ -31,3 +31,11 @@ def test_ordinary_lines_pass(tmp_path, line):
 def test_file_that_is_not_text_is_named(tmp_path):
     (tmp_path / "a.md").write_bytes(b"\xff\xfe")
     assert "not UTF-8 at byte 0" in check_text.check_file(tmp_path / "a.md", "a.md")[0]
+
+
+def test_folder_with_too_many_entries_is_named():
+    names = [f"src/a/{i}.cpp" for i in range(29)] + ["src/a/test/x_test.cpp", "src/a/test/y_test.cpp"]
+    assert check_text.check_folders(names) == []
+    problems = check_text.check_folders([*names, "src/a/z.hpp"])
+    assert len(problems) == 1 and problems[0].startswith("src/a: 31 entries; expected at most 30")
+    assert check_text.check_folders([f"{check_text.NUMBERED}/{i:04}.md" for i in range(40)]) == []

@@ -9,7 +9,7 @@
 // Thread safety: require_space() and the names, from any thread; guards are created and destroyed by one thread.
 // Cost: that of Kokkos. Requires: Views, and the spaces of gpu/kokkos/space.hpp, are destroyed before the guard.
 // Errors: std::runtime_error. Kokkos cannot be initialized a second time in a process.
-// Example: gpu/kokkos/guard_test.cpp, examples/20_kokkos.cpp
+// Example: gpu/kokkos/test/guard_test.cpp, examples/20_kokkos.cpp
 #pragma once
 
 #include <memory>

@@ -13,7 +13,7 @@
 // a reducer), or written to Views and reducers of Views that are passed, as in Kokkos; those must live until it is
 // done.
 // Dependent loops: use one instance, or .then().
-// Thread safety, cost, errors: gpu/kokkos/space.hpp. Example: gpu/kokkos/parallel_test.cpp, examples/20_kokkos.cpp
+// Thread safety, cost, errors: gpu/kokkos/space.hpp. Example: gpu/kokkos/test/parallel_test.cpp, examples/20_kokkos.cpp
 #pragma once
 
 #include <Kokkos_Core.hpp>

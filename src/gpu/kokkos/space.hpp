@@ -15,7 +15,7 @@
 // Thread safety: all functions except construction, destruction and moves.
 // Cost: that of a task, or of a launch and an event (docs/gpu.md), and a lock for the name. Instances are recycled;
 //   creating one takes Kokkos up to some ms on a device. Errors: in futures; construction throws.
-// Example: gpu/kokkos/parallel_test.cpp
+// Example: gpu/kokkos/test/parallel_test.cpp
 #pragma once
 
 #include <Kokkos_Core.hpp>

@@ -11,7 +11,7 @@
 // host spaces both kinds are ordinary memory. Requires: the space outlives it.
 // Thread safety: as for containers. Cost: that of gpu/buffer.hpp, some 20 ns if a block is free; Kokkos' own allocation
 //   calls the device library and waits for it. Errors: gpu::error if memory runs out.
-// Example: gpu/kokkos/view_test.cpp
+// Example: gpu/kokkos/test/view_test.cpp
 #pragma once
 
 #include <Kokkos_Core.hpp>

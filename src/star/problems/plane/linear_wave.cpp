@@ -5,7 +5,7 @@
 
 #include "base/config.hpp"
 #include "star/exact/linear_wave.hpp"
-#include "star/problems/plane.hpp"
+#include "star/problems/plane/plane.hpp"
 #include "star/problems/registry.hpp"
 
 namespace plx::star {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "star/exact/riemann.hpp"
-#include "star/problems/plane.hpp"
+#include "star/problems/plane/plane.hpp"
 #include "star/problems/problem.hpp"
 
 namespace plx::star {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "gpu/kokkos/each_space_test.hpp"
 #include "gpu/kokkos/parallel.hpp"
+#include "gpu/kokkos/test/each_space_test.hpp"
 #include "gpu/kokkos/view.hpp"
 
 namespace plx::kokkos {

@@ -4,8 +4,8 @@
 
 #include <vector>
 
-#include "gpu/kokkos/each_space_test.hpp"
 #include "gpu/kokkos/parallel.hpp"
+#include "gpu/kokkos/test/each_space_test.hpp"
 
 namespace plx::kokkos {
 

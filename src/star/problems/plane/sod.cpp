@@ -1,5 +1,5 @@
 // Sod's shock tube: rarefaction, contact and shock at once, along any direction.
-#include "star/problems/plane_riemann.hpp"
+#include "star/problems/plane/plane_riemann.hpp"
 #include "star/problems/registry.hpp"
 
 namespace plx::star {

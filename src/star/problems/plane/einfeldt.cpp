@@ -1,6 +1,6 @@
 // Einfeldt's problem 1-2-0-3, named after its conserved values (1, -2, 0, 3): two rarefactions move apart and leave
 // nearly a vacuum between them, in which simple schemes produce negative densities or pressures.
-#include "star/problems/plane_riemann.hpp"
+#include "star/problems/plane/plane_riemann.hpp"
 #include "star/problems/registry.hpp"
 
 namespace plx::star {

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/test/timeout_test.hpp"
-#include "gpu/kokkos/each_space_test.hpp"
 #include "gpu/kokkos/parallel.hpp"
+#include "gpu/kokkos/test/each_space_test.hpp"
 #include "gpu/test/message_of_test.hpp"
 #include "probe/record/names.hpp"
 #include "probe/record/recorder.hpp"

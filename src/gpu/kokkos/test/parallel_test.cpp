@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "gpu/kokkos/each_space_test.hpp"
+#include "gpu/kokkos/test/each_space_test.hpp"
 #include "rt/async.hpp"
 #include "rt/when.hpp"
 
