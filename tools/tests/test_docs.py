@@ -77,21 +77,27 @@ def test_your_own_problem_shows_the_files_of_its_example():
 
 
 COMING_FROM = sorted((ROOT / "docs").glob("coming-from-*.md"))
+CURRENT = [page for page in PAGES if page.parent.name != "decisions" and page.name != "CHANGELOG.md"]
+# Namespaces with public headers, and those whose headers need other programs, which are searched for the names.
 NAMESPACES = ("plx::distributed", "plx::probe", "plx::this_thread", "plx::this_task", "plx::execution", "plx")
+SEARCHED = {"plx::gpu": "gpu", "plx::kokkos": "gpu/kokkos", "plx::star": "star"}
+TARGETS = {"plx::rt", "plx::net", "plx::gpu", "plx::kokkos", "plx::star"}  # of CMake
 
 
 def names_in(text):
     """Names of ours in code spans, as (namespace, name, its members)."""
-    spans = " ".join(re.findall(r"`([^`]*)`", text))
-    for name in set(re.findall(r"\bplx(?:::\w+)+", spans)) - {"plx::rt", "plx::net"}:  # targets of CMake
+    spans = " ".join(re.findall(r"`([^`\n]*)`", re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)))
+    for name in set(re.findall(r"\bplx(?:::\w+)+", spans)) - TARGETS:
+        if name.rsplit("::", 1)[0] in SEARCHED:
+            continue
         namespace = next(n for n in NAMESPACES if name.startswith(n + "::"))
         first, *members = name.removeprefix(namespace + "::").split("::")
         yield namespace, first, tuple(members)
 
 
 def test_names_of_ours_on_the_pages_exist(tmp_path):
-    used = {name for page in COMING_FROM for name in names_in(page.read_text())}
-    assert len(used) > 50
+    used = {name for page in CURRENT for name in names_in(page.read_text())}
+    assert len(used) > 150
     headers = [h for h in run_docs.public_headers() if not h.startswith("num/")]
     text = "\n".join((ROOT / "src" / h).read_text() for h in headers)
     unknown = [f"{n}::{f}::{m}" for n, f, ms in used for m in ms if not re.search(rf"\b{m}\b", text)]
@@ -109,6 +115,13 @@ def test_names_of_ours_on_the_pages_exist(tmp_path):
     assert not missing, " ".join(missing)
 
 
+def test_names_of_devices_and_of_the_gas_on_the_pages_exist():
+    texts = {n: "\n".join(h.read_text() for h in (ROOT / "src" / f).rglob("*.hpp")) for n, f in SEARCHED.items()}
+    pages = "\n".join(page.read_text() for page in CURRENT)
+    used = set(re.findall(rf"`({'|'.join(SEARCHED)})::(\w+)", pages))
+    assert used and [f"{n}::{name}" for n, name in sorted(used) if not re.search(rf"\b{name}\b", texts[n])] == []
+
+
 def test_headers_of_the_pages_have_the_names_beside_them():
     wrong = []
     for page in COMING_FROM:
@@ -124,12 +137,16 @@ def test_headers_of_the_pages_have_the_names_beside_them():
 
 
 def test_environment_variables_on_the_pages_are_read():
-    named = {v for page in COMING_FROM for v in re.findall(r"\bPLX_[A-Z_]+\b", page.read_text())}
-    sources = "\n".join(p.read_text() for p in (ROOT / "src").rglob("*.[ch]pp"))
-    assert named and [v for v in sorted(named) if v not in sources] == []
+    """Each is in a source, or is a setting: PLX_SAMPLE_INTERVAL is `plx.sample-interval`."""
+    examples = {"PLX_KEY", "PLX_PROFLE"}  # a placeholder, and a mistyped name
+    named = {v for page in CURRENT for v in re.findall(r"\bPLX_[A-Z_]+\b", page.read_text())} - examples
+    sources = texts_of_programs()
+    settings = (ROOT / "src" / "probe" / "settings.cpp").read_text()
+    keys = {"PLX_" + key.upper().replace("-", "_") for key in re.findall(r'"plx\.([a-z-]+)"', settings)}
+    assert len(keys) > 20 and len(named) > 30
+    assert [v for v in sorted(named - keys) if not re.search(rf"\b{v}\b", sources)] == []
 
 
-CURRENT = [page for page in PAGES if page.parent.name != "decisions" and page.name != "CHANGELOG.md"]
 SPAN = re.compile(r"`([^`\n]+)`")
 FOLDERS = sorted({p.parts[len(ROOT.parts)] for p in check_text.files(ROOT) if len(p.parts) > len(ROOT.parts) + 1})
 LAYERS = sorted(p.name for p in (ROOT / "src").iterdir() if p.is_dir())
@@ -174,7 +191,7 @@ def test_examples_that_headers_name_exist():
 
 @lru_cache(maxsize=None)
 def texts_of_programs():
-    files = [p for p in check_text.files(ROOT) if p.suffix in (".cpp", ".hpp", ".h", ".py", ".sh", ".cmake") or p.name == "plx"]
+    files = [p for p in check_text.files(ROOT) if p.suffix in (".cpp", ".hpp", ".h", ".py", ".sh", ".cmake") or p.name in ("plx", "CMakeLists.txt")]
     return "\n".join(p.read_text(errors="replace") for p in files if "/tests/test_" not in str(p))
 
 
