@@ -9,6 +9,7 @@
 #include <cmath>
 #include <random>
 #include <tuple>
+#include <utility>
 
 namespace plx::star::isa_riemann_test {
 namespace {
@@ -51,6 +52,15 @@ TEST(riemann, flux_of_equal_states_is_the_flux_of_the_state) {
       for (int v = 0; v < 5; ++v) ASSERT_NEAR(f[v], expected[v], 1e-11) << v;
     }
   }
+}
+
+TEST(riemann, cold_states_at_rest_have_no_flux) {
+  const five l{1, 0, 0.3, -0.2, 0}, r{2, 0, 0.1, 0, 0};
+  for (riemann_solver solver : solvers)
+    for (const auto& [a, b] : {std::pair(l, l), std::pair(l, r), std::pair(r, l)}) {
+      const five f = flux(solver, a, b);
+      for (int v = 0; v < 5; ++v) EXPECT_NEAR(f[v], 0.0, 1e-140) << static_cast<int>(solver) << ", variable " << v;
+    }
 }
 
 TEST(riemann, exchanged_states_give_the_opposite_flux_to_the_last_bit) {
