@@ -2,7 +2,7 @@
 // one process or, under mpirun or srun, on several.
 //
 // Exit codes: 0 finished; 1 the run failed, diverged or did not converge; 2 invalid input, too little memory, or output
-// that cannot be written; 130 stopped by a signal, after an iteration.
+// that cannot be written; 130 stopped by a signal, after an iteration, with a checkpoint.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -13,10 +13,12 @@
 #include <string>
 #include <vector>
 
+#include "base/build_info.hpp"
 #include "console.hpp"
 #include "net/collectives.hpp"
 #include "net/job.hpp"
 #include "parquet/distribution/team.hpp"
+#include "parquet/run/checkpoint_keeper.hpp"
 #include "parquet/run/memory.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/run/output.hpp"
@@ -31,30 +33,43 @@ using namespace plx;
 using app::answer, app::complain, app::common_options;
 using app::failed, app::finished, app::interrupted, app::wrong_input;
 
-// Prints a line per iteration, and writes the table of iterations; only on the root.
+struct command_line : common_options {
+  std::string resume;
+};
+
+// Prints a line per iteration and writes the table of iterations, on the root; writes checkpoints, on all localities.
 class observer final : public parquet::solver_observer {
  public:
-  observer(parquet::parquet_output* out, const parquet::hubbard_model& model, int frequencies, bool quiet)
-      : out_(out), model_(model), frequencies_(frequencies), quiet_(quiet) {}
+  observer(parquet::parquet_output* out, parquet::checkpoint_keeper& keeper, const parquet::team& members,
+           const parquet::vertex_grid& grid, bool quiet)
+      : out_(out), keeper_(keeper), team_(members), grid_(grid), quiet_(quiet) {}
   void iterated(const parquet::iteration_report& r) override {
+    has_iterated_ = true;
     if (out_ == nullptr) return;
-    if (auto w = out_->add(frequencies_, r); !w && !failure_) failure_ = w.error();
+    if (auto w = out_->add(grid_.frequencies(), r); !w && !failure_) failure_ = w.error();
     if (quiet_) return;
     const auto most = leading_of(r);
-    const auto q = model_.lattice->momentum(most.momentum);
+    const auto q = grid_.lattice().momentum(most.momentum);
     std::fprintf(stderr,
                  "frequencies %d  iteration %d: residual %.2e  n %.5f  eigenvalue %.4f %s (%.2f, %.2f)  %.3g s%s\n",
-                 frequencies_, r.iteration + 1, r.residual, r.density, most.eigenvalue, name_of(most.of), q[0], q[1],
-                 r.seconds, r.seconds_left < 0 ? "" : fmt::format(", {:.3g} s left", r.seconds_left).c_str());
+                 grid_.frequencies(), r.iteration + 1, r.residual, r.density, most.eigenvalue, name_of(most.of), q[0],
+                 q[1], r.seconds, r.seconds_left < 0 ? "" : fmt::format(", {:.3g} s left", r.seconds_left).c_str());
   }
   bool stop_requested() override { return app::stop_requested() || failure_.has_value(); }
+  bool save_requested() override { return keeper_.is_due(); }
+  void save(const parquet::solver_state& s) override {
+    if (team_.any(failure_.has_value())) return;
+    if (auto w = keeper_.save(grid_, s); !w) failure_ = w.error();
+  }
   const std::optional<error>& failure() const { return failure_; }
+  bool has_iterated() const { return has_iterated_; }
 
  private:
   parquet::parquet_output* out_;  // null on other localities
-  const parquet::hubbard_model& model_;
-  int frequencies_;
-  bool quiet_;
+  parquet::checkpoint_keeper& keeper_;
+  const parquet::team& team_;
+  const parquet::vertex_grid& grid_;
+  bool quiet_, has_iterated_ = false;
   std::optional<error> failure_;
 };
 
@@ -72,29 +87,54 @@ struct run_end {
   std::string message;  // empty: none
 };
 
+// If a result is an error on any locality: the end of the run, with the message on one of them. Collective.
+std::optional<run_end> end_of(const result<void>& own, const parquet::team& members) {
+  const auto all = members.agree(own);
+  return all ? std::nullopt : std::optional(run_end{wrong_input, all.error().message});
+}
+
+// The files of a run, and where it begins.
+struct run_files {
+  std::optional<parquet::parquet_output> out;  // on the root
+  std::string folder;
+  parquet::parquet_checkpoint from;
+};
+
 // The runs of all numbers of frequencies. Collective.
-run_end solve_all(const common_options& c, const parquet::parquet_options& o, parquet::parquet_output* out,
-                  const std::string& folder, const parquet::team& members) {
+run_end solve_all(const common_options& c, const parquet::parquet_options& o, run_files& files,
+                  const parquet::team& members) {
   const auto model = o.make_model().value();
+  auto* out = files.out ? &*files.out : nullptr;
+  parquet::checkpoint_keeper keeper(files.folder, members, out, files.from, o.checkpoint_interval_s);
   std::string unconverged;
-  for (const int n : o.frequencies) {
-    observer watch(out, model, n, c.quiet);
+  const auto note = [&](int n, bool converged, double residual) {
+    if (!converged) unconverged += fmt::format("{}{} (residual {:.2g})", unconverged.empty() ? "" : ", ", n, residual);
+  };
+  for (const auto& run : files.from.finished) note(run.frequencies, run.converged, run.residual);
+  for (std::size_t i = files.from.finished.size(); i < o.frequencies.size(); ++i) {
+    const int n = o.frequencies[i];
     const auto grid = std::make_shared<const parquet::vertex_grid>(model.lattice, n, o.bosons_of(n));
-    const auto done = parquet::solve(model, grid, o.settings(), watch, members);
+    observer watch(out, keeper, members, *grid, c.quiet);
+    const parquet::checkpoint_reader begun(files.folder, files.from, *grid);
+    const bool resumes = i == files.from.finished.size() && !files.from.present.empty();
+    const auto done = parquet::solve(model, grid, o.settings(), watch, members, resumes ? &begun : nullptr);
     result<void> written;
     if (watch.failure()) written = *watch.failure();
-    if (out != nullptr && written && done) written = out->add(*done);
-    if (out != nullptr && written) written = out->finish();
-    if (members.any(!written)) return {wrong_input, written ? std::string() : written.error().message};
+    if (done && out != nullptr && written) written = out->add(*done);
+    if (out != nullptr && written && watch.has_iterated()) written = out->finish();
+    if (auto end = end_of(written, members)) return *end;
+    if (!done && !watch.has_iterated()) return {wrong_input, done.error().message};  // the checkpoint; on one locality
     if (!done) return {failed, fmt::format("grid.frequencies {}: {}", n, done.error().message)};
     if (done->stopped) {
-      if (out != nullptr) std::printf("stopped: %s/ has what was finished\n", folder.c_str());
+      if (out != nullptr) std::printf("stopped; continue with plx-parquet --resume %s\n", files.folder.c_str());
       return {interrupted, {}};
     }
+    if (auto end = end_of(keeper.save_finished(), members)) return *end;
     if (out != nullptr) print_solution(*done);
-    if (!done->converged)
-      unconverged += fmt::format("{}{} (residual {:.2g})", unconverged.empty() ? "" : ", ", n, done->last.residual);
+    note(n, done->converged, done->last.residual);
   }
+  if (files.from.finished.size() == o.frequencies.size() && out != nullptr)
+    if (auto written = out->finish(); !written) return {wrong_input, written.error().message};
   if (unconverged.empty()) return {};
   return {failed,
           fmt::format("not converged after {} iterations with grid.frequencies {}; expected residuals below {:.2g}: "
@@ -102,44 +142,82 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, pa
                       o.iterations, unconverged, o.tolerance)};
 }
 
-// Checks the memory, creates the folder, and solves. Collective.
-run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_options& o, const std::string& folder,
-               const std::string& config) {
+// An input that was read and checked.
+struct run_plan {
+  std::string folder, config;
+  bool resumes = false;
+};
+
+std::string name_of_build() { return fmt::format("plx-parquet {} ({})", this_build().version, this_build().git); }
+
+// Creates the folder, or locks that of a run to continue. Collective.
+result<run_files> open_files(const parquet::parquet_options& o, const run_plan& plan, const parquet::team& members) {
+  run_files files{{}, plan.folder, {}};
+  files.from.build = name_of_build();
+  files.from.options = plan.config;
+  const bool root = members.rank() == 0;
+  result<void> ready;
+  if (root) {
+    auto out = plan.resumes ? parquet::parquet_output::reopen(plan.folder, o)
+                            : parquet::parquet_output::create(plan.folder, plan.config, o);
+    if (out)
+      files.out = *std::move(out);
+    else
+      ready = out.error();
+  }
+  if (auto r = members.agree(ready); !r) return r.error();
+  if (!plan.resumes) return files;
+  if (auto from = parquet::read_parquet_checkpoint(plan.folder)) {  // now that no other process writes it
+    from->build = files.from.build;
+    from->options = plan.config;
+    files.from = *std::move(from);
+  } else {
+    ready = from.error();
+  }
+  if (ready && root) ready = files.out->resume(plan.config, files.from);
+  if (auto r = members.agree(ready); !r) return r.error();
+  return files;
+}
+
+// Checks the memory, opens the folder, and solves. Collective.
+run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_options& o, const run_plan& plan) {
   const parquet::team members = job.size() == 1 ? parquet::team() : parquet::team(communicator("plx-parquet"));
   const bool root = members.rank() == 0;
   const parquet::memory_share share{job.home().worker_count(), members.size(), parquet::processes_of_host(members)};
-  std::optional<parquet::parquet_output> out;
-  auto ready = parquet::check_memory(o, share);
-  if (root && ready) {
-    if (auto created = parquet::parquet_output::create(folder, config, o))
-      out.emplace(*std::move(created));
-    else
-      ready = created.error();
-  }
-  if (const unsigned speaker = members.first_with(!ready); speaker < members.size()) {
+  const auto fits = members.agree(parquet::check_memory(o, share));
+  auto files = fits ? open_files(o, plan, members) : result<run_files>(fits.error());
+  if (!files) {
     job.leave_out_summary();
-    return {wrong_input, speaker == members.rank() ? ready.error().message : std::string()};
+    return {wrong_input, files.error().message};
   }
   if (root && !c.quiet)
     std::fprintf(stderr, "the run needs %.3g GB of memory%s\n", 1e-9 * parquet::memory_bytes(o, share),
                  members.is_alone() ? "" : " per process");
   std::optional<app::run_record> record;
-  if (root) record.emplace(folder, share.workers);
-  const result<void> recorded = root ? record->write("running") : result<void>();
-  run_end end = members.any(!recorded) ? run_end{wrong_input, recorded ? "" : recorded.error().message}
-                                       : solve_all(c, o, out ? &*out : nullptr, folder, members);
+  if (root) record.emplace(plan.folder, share.workers);
+  const auto failure = end_of(root ? record->write("running") : result<void>(), members);
+  run_end end = failure ? *failure : solve_all(c, o, *files, members);
   const char* status = end.code == finished ? "finished" : end.code == interrupted ? "interrupted" : "failed";
   if (root)
     if (auto r = record->write(status, end.message); !r && end.code == finished) end = {wrong_input, r.error().message};
   return end;
 }
 
-// An input that was read and checked.
-struct run_plan {
-  std::string folder, config;
-};
+// Options of the checkpoint in the folder, bound to the table.
+result<run_plan> plan_of_resumed(const command_line& c, parquet::parquet_options& o, config_table& table) {
+  if (!c.input.empty() || !c.out.empty())
+    return error{"--resume: expected neither an input file nor --out: the folder has its options"};
+  const run_plan plan{app::without_slash(c.resume), {}, true};
+  const auto from = parquet::read_parquet_checkpoint(plan.folder);
+  if (!from) return from.error();
+  auto options = parquet::options_of_resumed(plan.folder, *from, c.sets);
+  if (!options) return options.error();
+  o = *std::move(options);
+  return run_plan{plan.folder, table.toml(), true};
+}
 
-result<run_plan> prepare(const common_options& c, parquet::parquet_options& o, config_table& table) {
+result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, config_table& table) {
+  if (!c.resume.empty()) return plan_of_resumed(c, o, table);
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/parquet/2x2.toml; plx-parquet --help lists the options"};
   if (auto r = table.load_file(c.input); !r) return r.error();
@@ -170,9 +248,10 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
     job.leave_out_summary();
     return job.here() == 0 ? complain(plan.error().message) : wrong_input;
   }
-  app::handle_stop_signals(job.size() == 1 ? "\nstopping after this iteration (signal again to stop immediately)\n"
-                                           : nullptr);
-  const run_end end = job.run([&] { return run_on(job, c, o, plan->folder, plan->config); });
+  app::handle_stop_signals(
+      job.size() == 1 ? "\nstopping after this iteration, with a checkpoint (signal again to stop immediately)\n"
+                      : nullptr);
+  const run_end end = job.run([&] { return run_on(job, c, o, *plan); });
   const bool speaks = !end.message.empty() && (job.here() == 0 || end.code == wrong_input);
   return speaks ? complain(end.message, end.code) : end.code;
 }
@@ -182,9 +261,13 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
 int main(int argc, char** argv) {
   app::start_program("plx-parquet");
   CLI::App program("The Hubbard model on small clusters in the parquet approximation.", "plx-parquet");
-  common_options c;
+  command_line c;
   app::declare_common(program, c, "TOML file that describes the run (inputs/parquet/*.toml)", "run-parquet",
                       "check the input, print the memory the run needs, and exit");
+  program
+      .add_option("--resume", c.resume,
+                  "continue the run in this folder from its checkpoint, on any number of processes")
+      ->type_name("FOLDER");
   parquet::parquet_options o;
   config_table table;
   o.describe(table);

@@ -119,6 +119,10 @@ class hdf5_reader {
   bool whole(const std::string& dataset, std::vector<std::int32_t>& out) const;
   bool whole(const std::string& dataset, std::vector<std::uint64_t>& out) const;
   hdf5_id dataset(const std::string& name) const;
+  /// Sizes of a dataset; empty if it cannot be read.
+  static extents extents_of(const hdf5_id& dataset);
+  /// A box of a dataset, as hdf5_writer::box. Requires: it lies within.
+  static bool box(const hdf5_id& dataset, const extents& start, const extents& count, hid_t memory, void* out);
 
  private:
   template <class T>

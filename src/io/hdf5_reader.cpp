@@ -1,6 +1,7 @@
 // Reading of HDF5 files.
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -70,6 +71,21 @@ bool hdf5_reader::text(const char* name, std::string& out) const {
 
 hdf5_id hdf5_reader::dataset(const std::string& name) const {
   return hdf5_id(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose);
+}
+
+extents hdf5_reader::extents_of(const hdf5_id& dataset) {
+  const hdf5_id space(H5Dget_space(dataset), H5Sclose);
+  const int dimensions = H5Sget_simple_extent_ndims(space);
+  extents size(static_cast<std::size_t>(std::max(dimensions, 0)));
+  if (!size.empty() && H5Sget_simple_extent_dims(space, size.data(), nullptr) < 0) size.clear();
+  return size;
+}
+
+bool hdf5_reader::box(const hdf5_id& dataset, const extents& start, const extents& count, hid_t memory, void* out) {
+  const hdf5_id file(H5Dget_space(dataset), H5Sclose);
+  const hdf5_id here(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose);
+  return H5Sselect_hyperslab(file, H5S_SELECT_SET, start.data(), nullptr, count.data(), nullptr) >= 0 &&
+         H5Dread(dataset, memory, here, file, H5P_DEFAULT, out) >= 0;
 }
 
 template <class T>

@@ -117,7 +117,7 @@ def test_a_signal_stops_a_run_after_an_iteration(folder):
     child.send_signal(signal.SIGINT)
     output, errors = child.communicate(timeout=60)
     assert child.returncode == 130, errors
-    assert "stopping after this iteration" in errors and "stopped: out/ has what was finished" in output
+    assert "stopping after this iteration, with a checkpoint" in errors and "stopped; continue with plx-parquet --resume out" in output
     assert len(rows(folder / "out/iterations.csv")) >= 1
     assert json.loads((folder / "out/run.json").read_text())["status"] == "interrupted"
     assert not (folder / "out/.lock").exists()
@@ -125,7 +125,7 @@ def test_a_signal_stops_a_run_after_an_iteration(folder):
 
 def test_a_full_disk_gets_one_line(folder):
     def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))  # less than the vertices
+        resource.setrlimit(resource.RLIMIT_FSIZE, (120000, 120000))  # less than the vertices, more than a checkpoint without them
 
     done = subprocess.run(
         [PROGRAM, "in.toml", "--out", "out", "--quiet"],

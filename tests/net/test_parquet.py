@@ -5,10 +5,13 @@ PLX_BIN names the folder of the program (./plx test sets it).
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import shutil
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -41,12 +44,25 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run(n, *arguments, threads=1):
+LONGER = ("--set", "loop.tolerance=1e-300", "--set", "loop.iterations=16")
+
+
+def command(n, *arguments, threads=1):
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
     env = kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     launcher = ["mpirun", "--oversubscribe", "-n", str(n)] if n > 0 else []
     words = [*launcher, PROGRAM, *arguments, "--quiet", "--threads", str(threads)]
+    return words, env
+
+
+def run(n, *arguments, threads=1):
+    words, env = command(n, *arguments, threads=threads)
     return subprocess.run(words, capture_output=True, text=True, timeout=120, env=env)
+
+
+def start(n, *arguments):
+    words, env = command(n, *arguments)
+    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
 
 
 def test_any_number_of_processes_gives_the_same_bits(folder):
@@ -60,6 +76,27 @@ def test_any_number_of_processes_gives_the_same_bits(folder):
             assert Path(out, name).read_text() == Path("alone", name).read_text(), (out, name)
         with Path(out, "iterations.csv").open() as file:
             assert all(float(row["sent_mb"]) > 0 for row in csv.DictReader(file))
+
+
+def test_a_killed_run_of_four_continues_on_two(folder):
+    assert run(0, "in.toml", "--out", "alone", *LONGER).returncode == 1
+    often = ("--set", "output.checkpoint_interval_s=0.01")
+    child = start(4, "in.toml", "--out", "out", *LONGER, *often)
+    parts = "checkpoint-*-3.h5"
+    while child.poll() is None and not (Path("out/checkpoint.h5").exists() and list(Path("out").glob(parts))):
+        time.sleep(0.002)
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = line.read_bytes().split(b"\0")
+            if words[0] == str(PROGRAM).encode() and str(folder).encode() == os.readlink(line.parent / "cwd").encode():
+                os.kill(int(line.parent.name), signal.SIGKILL)
+    child.communicate(timeout=120)
+    assert child.returncode not in (0, 1) and not Path("out/extrapolated.csv").exists()
+    done = run(2, "--resume", "out", "--set", "network.rotation=coalesced")
+    assert done.returncode == 1, done.stderr  # as the whole run: not converged
+    for name in TABLES:
+        if Path("alone", name).exists():
+            assert Path("out", name).read_text() == Path("alone", name).read_text(), name
 
 
 def test_wrong_input_gets_one_line(folder):

@@ -67,22 +67,18 @@ result<void> read_blocks(const checkpoint_reader& r, const block_mesh& mesh, std
   const hdf5_id data = r.dataset("Values");
   if (!data || sums.size() != count + 1) return r.damaged("its values cannot be read");
   const hsize_t n = mesh.block_size(), variables = values.variable_count();
-  const hsize_t expected[5] = {count, variables, n, n, n};
-  hsize_t found[5] = {};
-  const hdf5_id space(H5Dget_space(data), H5Sclose);
-  if (H5Sget_simple_extent_ndims(space) != 5 || H5Sget_simple_extent_dims(space, found, nullptr) != 5 ||
-      !std::equal(found, found + 5, expected))
+  const extents expected = {count, variables, n, n, n};
+  extents found = hdf5_reader::extents_of(data);
+  const bool same = found == expected;
+  found.resize(5);
+  if (!same)
     return r.damaged(fmt::format("it holds {} blocks of {} variables and {}^3 cells: expected {}, {} and {}^3",
                                  found[0], found[1], found[2], expected[0], expected[1], expected[2]));
   const std::size_t bytes = static_cast<std::size_t>(variables) * values.cells() * sizeof(double);
-  const hsize_t one[5] = {1, variables, n, n, n};
-  const hdf5_id memory(H5Screate_simple(5, one, nullptr), H5Sclose);
   for (std::size_t i = 0; i < count; ++i) {
     if (!values.holds(mesh.blocks()[first + i])) continue;
     double* block = values.block(mesh.blocks()[first + i]);
-    const hsize_t start[5] = {i, 0, 0, 0, 0};
-    H5Sselect_hyperslab(space, H5S_SELECT_SET, start, nullptr, one, nullptr);
-    if (H5Dread(data, H5T_NATIVE_DOUBLE, memory, space, H5P_DEFAULT, block) < 0)
+    if (!hdf5_reader::box(data, {i, 0, 0, 0, 0}, {1, variables, n, n, n}, H5T_NATIVE_DOUBLE, block))
       return r.damaged(fmt::format("block {} cannot be read", first + i));
     if (checksum(block, bytes) != sums[i + 1])
       return r.damaged(fmt::format("the checksum of block {} does not match", first + i));

@@ -30,4 +30,10 @@ unsigned team::first_with(bool own) const {
   return rank;
 }
 
+result<void> team::agree(const result<void>& own) const {
+  const unsigned speaker = first_with(!own);
+  if (speaker == size()) return {};
+  return speaker == rank() ? own : error{""};
+}
+
 }  // namespace plx::parquet

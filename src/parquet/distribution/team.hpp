@@ -7,6 +7,8 @@
 #include <memory>
 #include <vector>
 
+#include "base/result.hpp"
+
 namespace plx {
 class communicator;
 }
@@ -33,6 +35,9 @@ class team {
   unsigned first_with(bool own) const;
   /// Whether it is true on any rank. Collective.
   bool any(bool own) const { return first_with(own) < size(); }
+  /// An error if there is one on any rank: that of the first one on that rank, an empty message on the others.
+  /// Collective.
+  result<void> agree(const result<void>& own) const;
 
  private:
   std::shared_ptr<const plx::communicator> all_;  // null: alone

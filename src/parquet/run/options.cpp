@@ -47,6 +47,10 @@ void parquet_options::describe(config_table& table) {
             {.unit = "GB", .help = "a process that needs more is refused; 0: the memory available", .min = 0});
   table.section("output", "Output");
   table.add("output.vertex", vertex, {.help = "write vertex.csv: F of all channels at w = 0"});
+  table.add("output.checkpoint_interval_s", checkpoint_interval_s,
+            {.unit = "s",
+             .help = "wall time between checkpoints within the run of one number of frequencies; 0: none within it",
+             .min = 0});
 }
 
 result<hubbard_model> parquet_options::make_model() const {

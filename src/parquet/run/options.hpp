@@ -25,7 +25,7 @@ struct parquet_options {
 
   std::string rotation = "packed";
 
-  double memory_gb = 0;
+  double memory_gb = 0, checkpoint_interval_s = 300;
   bool vertex = false;
 
   void describe(config_table& t);

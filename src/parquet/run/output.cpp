@@ -3,13 +3,21 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
+#include <utility>
 
 #include "base/file.hpp"
+#include "io/run_checkpoint.hpp"
 #include "parquet/equations/rotation.hpp"
 #include "parquet/run/extrapolation.hpp"
 
 namespace plx::parquet {
 namespace {
+
+constexpr const char* tables[] = {"iterations.csv", "self_energy.csv", "susceptibility.csv", "eigenvalues.csv",
+                                  "vertex.csv"};
+constexpr std::pair<channel, const char*> susceptibilities[] = {
+    {channel::density, "charge"}, {channel::magnetic, "spin"}, {channel::singlet, "pair"}};
 
 std::string cells(std::complex<double> z) { return fmt::format(",{:.10g},{:.10g}", z.real(), z.imag()); }
 
@@ -22,13 +30,49 @@ parquet_output::parquet_output(std::string folder, const parquet_options& o)
       model_(o.make_model().value()),
       lock_(std::make_unique<folder_lock>()) {
   if (model_.n_momenta() <= most_exact_sites) exact_ = exact_self_energy(model_, o.sigma_frequencies);
+  for (int k = 0; k < model_.n_momenta(); ++k) {
+    const std::complex<double> exact = exact_ ? exact_at(k, 0) : 0;
+    add_name(fmt::format("self_energy_re,{}", place(k)), exact.real());
+    add_name(fmt::format("self_energy_im,{}", place(k)), exact.imag());
+  }
+  for (int q = 0; q < model_.n_momenta(); ++q)
+    for (const auto& [c, name] : susceptibilities)
+      add_name(fmt::format("{}_susceptibility,{}", name, place(q)), exact_ ? exact_susceptibility(model_, c, q) : 0);
+}
+
+std::complex<double> parquet_output::exact_at(int momentum, int n) const {
+  return exact_->sigma(momentum, n) + model_.u * (exact_->density - 1) / 2;
+}
+
+void parquet_output::add_name(std::string name, double exact) {
+  names_.push_back(std::move(name));
+  exact_cells_.push_back(exact_ ? fmt::format(",{:.10g}", exact) : std::string());
 }
 
 result<parquet_output> parquet_output::create(std::string folder, const std::string& config, const parquet_options& o) {
   parquet_output out(std::move(folder), o);
-  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, "remove it"); !r) return r.error();
+  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, "continue the run in it: --resume " + out.folder_); !r)
+    return r.error();
   return out;
 }
+
+result<parquet_output> parquet_output::reopen(std::string folder, const parquet_options& o) {
+  parquet_output out(std::move(folder), o);
+  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
+  return out;
+}
+
+result<void> parquet_output::resume(const std::string& config, const parquet_checkpoint& c) {
+  if (auto r = shorten_tables(folder_, tables, c.table_bytes); !r) return r;
+  for (const char* name : {"extrapolated.csv", "result.json"}) {
+    std::error_code failed;
+    std::filesystem::remove(file(name), failed);
+  }
+  runs_ = c.finished;
+  return write_file(file("config.toml"), config);
+}
+
+result<std::vector<std::uint64_t>> parquet_output::table_bytes() const { return sizes_of_tables(folder_, tables); }
 
 std::string parquet_output::place(int momentum) const {
   const auto q = model_.lattice->momentum(momentum);
@@ -65,27 +109,15 @@ result<void> parquet_output::add(const parquet_solution& s) {
 
 result<void> parquet_output::add_self_energy(const parquet_solution& s) {
   auto& values = runs_.back().values;
-  const bool first = runs_.size() == 1;
   std::string rows;
   for (int k = 0; k < model_.n_momenta(); ++k)
     for (int n = 0; n < s.sigma.n_frequencies(); ++n) {
       const auto sigma = s.sigma(k, n) + s.hartree();
       rows += fmt::format("{},{},{:.10g}", s.grid->frequencies(), place(k), qmc::matsubara_frequency(n, model_.beta)) +
               cells(s.green->green(k, n)) + cells(sigma);
-      std::complex<double> exact = 0;
-      if (exact_) {
-        exact = exact_->sigma(k, n) + model_.u * (exact_->density - 1) / 2;
-        rows += cells(exact);
-      }
+      if (exact_) rows += cells(exact_at(k, n));
       rows += '\n';
-      if (n != 0) continue;
-      values.push_back(sigma.real());
-      values.push_back(sigma.imag());
-      if (!first) continue;
-      for (const char* part : {"self_energy_re", "self_energy_im"})
-        names_.push_back(fmt::format("{},{}", part, place(k)));
-      for (const double v : {exact.real(), exact.imag()})
-        exact_cells_.push_back(exact_ ? fmt::format(",{:.10g}", v) : std::string());
+      if (n == 0) values.insert(values.end(), {sigma.real(), sigma.imag()});
     }
   return append_file(file("self_energy.csv"),
                      fmt::format("frequencies,kx,ky,w,g_re,g_im,self_energy_re,self_energy_im{}\n",
@@ -98,15 +130,10 @@ result<void> parquet_output::add_susceptibilities(const parquet_solution& s) {
   for (int q = 0; q < model_.n_momenta(); ++q)
     for (int m = 0; m < s.grid->bosons(); ++m) {
       rows += fmt::format("{},{},{:.10g}", s.grid->frequencies(), place(q), 2 * m * M_PI / model_.beta);
-      for (const auto& [c, name] :
-           {std::pair(channel::density, "charge"), {channel::magnetic, "spin"}, {channel::singlet, "pair"}}) {
+      for (const auto& [c, name] : susceptibilities) {
         const auto chi = s.susceptibility(c, {q, m});
         rows += c == channel::singlet ? cells(chi) : fmt::format(",{:.10g}", chi.real());
-        if (m != 0) continue;
-        runs_.back().values.push_back(chi.real());
-        if (runs_.size() > 1) continue;
-        names_.push_back(fmt::format("{}_susceptibility,{}", name, place(q)));
-        exact_cells_.push_back(exact_ ? fmt::format(",{:.10g}", exact_susceptibility(model_, c, q)) : std::string());
+        if (m == 0) runs_.back().values.push_back(chi.real());
       }
       rows += '\n';
     }

@@ -1,6 +1,7 @@
 #include "parquet/solver/mixing.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "num/dense/linear_algebra.hpp"
 #include "rt/for_loop.hpp"
@@ -62,10 +63,55 @@ double anderson_mixing::dot(const vector& a, const vector& b) const {
   return sum + common;
 }
 
+std::vector<int> anderson_mixing::used() const {
+  std::vector<int> slots;
+  for (int i = stored_; i >= 0; --i) slots.push_back((now_ - i + history_ + 1) % (history_ + 1));
+  return slots;
+}
+
+void anderson_mixing::save(number_writer& to) const {
+  for (const int n : {history_, now_, stored_}) to.add(n);
+  to.add(products_);
+  for (const int s : used()) {
+    const std::size_t begin = parts_[parts_.size() - 2], size = 2 * (parts_.back() - begin);
+    to.add({reinterpret_cast<const double*>(x_[s].data() + begin), size});
+    if (s != now_) to.add({reinterpret_cast<const double*>(r_[s].data() + begin), size});
+  }
+}
+
+bool anderson_mixing::load(number_reader& from) {
+  const int history = from.integer<int>(), now = from.integer<int>(), stored = from.integer<int>();
+  const real_matrix products = from.matrix();
+  if (history != history_ || now < 0 || now > history_ || stored < 0 || stored > history_ ||
+      products.rows() != products_.rows() || products.columns() != products_.columns())
+    return false;
+  now_ = now;
+  stored_ = stored;
+  products_ = products;
+  const std::size_t begin = parts_[parts_.size() - 2], size = 2 * (parts_.back() - begin);
+  const auto load_last = [&](vector& v) {
+    const auto numbers = from.numbers();
+    if (numbers.size() != size) return false;
+    std::memcpy(static_cast<void*>(v.data() + begin), numbers.data(), size * sizeof(double));
+    return true;
+  };
+  for (const int s : used())
+    if (!load_last(x_[s]) || (s != now_ && !load_last(r_[s]))) return false;
+  return true;
+}
+
+std::vector<std::span<std::complex<double>>> anderson_mixing::stored_parts() {
+  std::vector<std::span<std::complex<double>>> spans;
+  const std::size_t size = parts_[parts_.size() - 2];
+  for (const int s : used()) spans.emplace_back(x_[s].data(), size);
+  for (const int s : used())
+    if (s != now_) spans.emplace_back(r_[s].data(), size);
+  return spans;
+}
+
 std::vector<double> anderson_mixing::coefficients() {
   const int slots = history_ + 1;
-  std::vector<int> used;  // slots, oldest first; the present one is the last
-  for (int i = stored_; i >= 0; --i) used.push_back((now_ - i + slots) % slots);
+  const auto used = this->used();
   for (int s : used) products_(s, now_) = products_(now_, s) = dot(r_[s], r_[now_]);
   const int n = static_cast<int>(used.size());
   real_matrix products(n, n);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "num/dense/matrix.hpp"
+#include "num/saved_numbers.hpp"
 #include "parquet/distribution/team.hpp"
 
 namespace plx::parquet {
@@ -38,6 +39,15 @@ class anderson_mixing {
   void restart() noexcept { stored_ = 0; }
   const std::vector<std::size_t>& parts() const noexcept { return parts_; }
 
+  /// The state between advance() and the next residual: which vectors are stored, their products, and the last part of
+  /// each; and the parts before it, as spans of stored_parts().
+  void save(number_writer& to) const;
+  /// Restores it, except for the spans. False if it is not that of a mixing of the same size and history.
+  bool load(number_reader& from);
+  /// All parts but the last, of the vectors that are stored: inputs from the oldest on, then residuals. Valid until
+  /// advance().
+  std::vector<std::span<std::complex<double>>> stored_parts();
+
   /// Bytes of all vectors for vectors of `size` elements.
   static double memory_bytes(std::size_t size, int history) noexcept {
     return 2.0 * (history + 1) * static_cast<double>(size) * sizeof(std::complex<double>);
@@ -46,6 +56,7 @@ class anderson_mixing {
  private:
   std::vector<double> coefficients();  // [slot]
   double dot(const vector& a, const vector& b) const;
+  std::vector<int> used() const;  // slots, oldest first; the present one is the last
 
   std::vector<std::size_t> parts_;
   int history_;

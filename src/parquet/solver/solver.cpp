@@ -47,26 +47,30 @@ class loop {
     if (!members.is_alone()) exchange_.emplace(*grid_, team_, settings.rotation);
   }
 
-  result<parquet_solution> run() {
+  result<parquet_solution> run(const saved_solver_state* from) {
+    if (from != nullptr)
+      if (auto r = load(*from); !r) return r.error();
     parquet_solution out;
     out.grid = grid_;
-    double first = 0, least = HUGE_VAL;
-    for (int i = 0; i < settings_.iterations; ++i) {
+    for (int i = iterations_; i < settings_.iterations; ++i) {
       const double begin = monotonic_seconds();
       iteration_report now = iterate();
       now.iteration = i;
       now.seconds = monotonic_seconds() - begin;
-      if (i == 0) first = now.residual;
+      if (i == 0) first_residual_ = now.residual;
       now.seconds_left = estimate_left(now);
       observer_.iterated(now);
       out.last = now;
-      if (!std::isfinite(now.residual) || now.residual > 1e4 * std::max(first, 1.0)) return diverged(now);
+      if (!std::isfinite(now.residual) || now.residual > 1e4 * std::max(first_residual_, 1.0)) return diverged(now);
       out.converged = now.residual <= settings_.tolerance;
       if (out.converged) break;
-      if (now.residual > 100 * least) mixing_.restart();  // the history misleads
-      least = std::min(least, now.residual);
+      if (now.residual > 100 * least_residual_) mixing_.restart();  // the history misleads
+      least_residual_ = std::min(least_residual_, now.residual);
       mixing_.advance();
+      iterations_ = i + 1;
+      if (iterations_ == settings_.iterations) break;
       out.stopped = team_.any(observer_.stop_requested());
+      if (team_.any(out.stopped || observer_.save_requested())) save();
       if (out.stopped) break;
     }
     out.sigma = sigma_of(mixing_.input());
@@ -92,6 +96,39 @@ class loop {
     out.phi = team_.gather(std::move(out.phi));
     out.first_slab = 0;
     out.last_slab = grid_->n_slabs();
+  }
+
+  void save() {
+    solver_state state;
+    number_writer to(state.numbers);
+    to.add(iterations_);
+    to.add(first_residual_);
+    to.add(least_residual_);
+    to.add(seconds_);
+    to.add(residuals_);
+    mixing_.save(to);
+    state.first_slab = first_;
+    state.last_slab = last_;
+    for (const auto& v : mixing_.stored_parts()) state.vectors.emplace_back(v);
+    observer_.save(state);
+  }
+  result<void> load(const saved_solver_state& state) {
+    number_reader from(state.numbers());
+    iterations_ = from.integer<int>();
+    first_residual_ = from.number();
+    least_residual_ = from.number();
+    seconds_ = from.number();
+    residuals_ = from.numbers();
+    const bool whole = mixing_.load(from) && from.is_complete();
+    result<void> read;
+    if (!whole)
+      read = error{"the saved state is not one of this grid and loop.history"};
+    else if (iterations_ >= settings_.iterations)
+      read = error{fmt::format("loop.iterations: expected more than {}, which the saved state has made, found {}",
+                               iterations_, settings_.iterations)};
+    else
+      read = state.read(first_, last_, mixing_.stored_parts());
+    return team_.agree(read);
   }
 
   std::size_t local(std::size_t offset) const noexcept { return offset - grid_->slab_offset(first_); }
@@ -221,8 +258,10 @@ class loop {
   int first_, last_;  // own slabs
   anderson_mixing mixing_;
   std::optional<rotation_exchange> exchange_;
+  int iterations_ = 0;  // made
+  double first_residual_ = 0, least_residual_ = HUGE_VAL;
   std::vector<double> residuals_;
-  double seconds_ = 0;
+  double seconds_ = 0;  // of all iterations
 };
 
 }  // namespace
@@ -265,10 +304,11 @@ double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned 
 }
 
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
-                               const solver_settings& settings, solver_observer& observer, const team& members) {
+                               const solver_settings& settings, solver_observer& observer, const team& members,
+                               const saved_solver_state* from) {
   PLX_ASSERT(model.u > 0 && settings.iterations > 0 && settings.tolerance > 0, model.u, settings.iterations);
   PLX_ASSERT(settings.sigma_frequencies >= 2 * grid->frequencies() + grid->bosons(), settings.sigma_frequencies);
-  return loop(model, std::move(grid), settings, observer, members).run();
+  return loop(model, std::move(grid), settings, observer, members).run(from);
 }
 
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,

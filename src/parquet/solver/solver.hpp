@@ -10,6 +10,7 @@
 
 #include <array>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,12 +57,34 @@ struct leading {
 };
 leading leading_of(const iteration_report& r) noexcept;
 
+/// The state of solve() between two iterations: numbers, the same on all localities, and vectors of the own slabs, laid
+/// out as by vertex_grid. Any number of localities can continue from it, with the same bits.
+struct solver_state {
+  std::vector<double> numbers;
+  int first_slab = 0, last_slab = 0;
+  std::vector<std::span<const std::complex<double>>> vectors;
+};
+
 class solver_observer {
  public:
   virtual ~solver_observer() = default;
   virtual void iterated(const iteration_report& now) = 0;
   /// Asked after each iteration.
   virtual bool stop_requested() { return false; }
+  /// Asked after each iteration. If it is true on any locality, or the solver stops, save() is called on all.
+  virtual bool save_requested() { return false; }
+  /// Collective. The state is valid during the call.
+  virtual void save(const solver_state&) {}
+};
+
+/// A state that was saved.
+class saved_solver_state {
+ public:
+  virtual ~saved_solver_state() = default;
+  virtual const std::vector<double>& numbers() const = 0;
+  /// Fills all vectors with the values of the slabs [first_slab, last_slab). Error: one line.
+  virtual result<void> read(int first_slab, int last_slab,
+                            const std::vector<std::span<std::complex<double>>>& vectors) const = 0;
 };
 
 /// The converged vertices and what follows from them.
@@ -90,9 +113,12 @@ double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned 
 
 /// Requires: U > 0; settings in their ranges; sigma_frequencies at least 2 * frequencies + bosons.
 /// Error: one line: the iteration diverges. Ends without convergence after settings.iterations. Collective: all members
-/// call it with the same arguments, and get the same result but for their slabs.
+/// call it with the same arguments, and get the same result but for their slabs. `from`: where to continue, with the
+/// same model, grid, and settings but for iterations and rotation; null: at the beginning. Error: it cannot be read;
+/// the message is empty on localities that could read their part.
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
-                               const solver_settings& settings, solver_observer& observer, const team& members);
+                               const solver_settings& settings, solver_observer& observer, const team& members,
+                               const saved_solver_state* from = nullptr);
 /// On this process alone.
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
                                const solver_settings& settings, solver_observer& observer);

@@ -1,14 +1,11 @@
 #include "qmc/dca/output.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "io/hdf5_file.hpp"
+#include "io/run_checkpoint.hpp"
 
 namespace plx::qmc {
 namespace {
@@ -24,15 +21,6 @@ constexpr const char* correlation_columns =
 constexpr correlation_estimate correlation_estimates::*correlation_members[] = {
     &correlation_estimates::spin, &correlation_estimates::charge, &correlation_estimates::spin_susceptibility,
     &correlation_estimates::charge_susceptibility};
-
-// The checkpoint may not be on the disk before the rows that it refers to.
-result<void> wait_for_disk(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return file_error("open", path, errno);
-  const int number = fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno;  // EINVAL: a file system without fsync
-  close(descriptor);
-  return number == 0 ? result<void>() : file_error("write", path, number);
-}
 
 }  // namespace
 
@@ -58,33 +46,17 @@ result<dca_output> dca_output::reopen(std::string folder) {
 }
 
 result<void> dca_output::resume(const std::string& config) {
+  if (auto r = shorten_tables(folder_, tables, checkpoint_.table_bytes); !r) return r;
   std::error_code failed;
-  for (std::size_t i = 0; i < std::size(tables); ++i) {
-    const std::string path = file(tables[i]);
-    const std::uint64_t expected = i < checkpoint_.table_bytes.size() ? checkpoint_.table_bytes[i] : 0;
-    std::uint64_t found = std::filesystem::file_size(path, failed);
-    if (failed) found = 0;
-    if (found < expected)
-      return error{
-          fmt::format("'{}': expected at least the {} bytes that the checkpoint refers to, found {}; it was "
-                      "changed after the run",
-                      path, expected, found)};
-    if (found > expected) std::filesystem::resize_file(path, expected, failed);
-    if (found > expected && failed) return file_error("shorten", path, failed.value());
-  }
   std::filesystem::remove(file("result.json"), failed);
   checkpoint_.options = config;
   return write_file(file("config.toml"), config);
 }
 
 result<void> dca_output::add(const dca_state& s) {
-  checkpoint_.table_bytes.clear();
-  for (const char* name : tables) {
-    std::error_code missing;
-    const auto bytes = std::filesystem::file_size(file(name), missing);
-    checkpoint_.table_bytes.push_back(missing ? 0 : bytes);
-    if (auto r = missing ? result<void>() : wait_for_disk(file(name)); !r) return r;
-  }
+  auto bytes = sizes_of_tables(folder_, tables);
+  if (!bytes) return bytes.error();
+  checkpoint_.table_bytes = *std::move(bytes);
   checkpoint_.state = s;
   return write_dca_checkpoint(file("checkpoint.h5"), checkpoint_);
 }
