@@ -108,7 +108,7 @@ std::size_t mapped_bytes() {
 // Tasks that wait, each in another way, until there is no address space for one more stack. The workers are held until
 // every task exists, so that only stacks are allocated under the limit; the controlling thread is none of the workers.
 struct waits_without_memory {
-  static constexpr int n = 3000, ways = 6;
+  static constexpr int n = 3000;
   plx::latch gate{1};
   plx::event opened;
   plx::mutex mutex;
@@ -119,16 +119,9 @@ struct waits_without_memory {
   std::atomic<bool> go{false};
   std::atomic<int> passed{0}, failed{0}, unlocked{0};
 
-  void in_a_group(bool let_steal) {
-    std::atomic<bool> begun{false};
+  void in_a_group() {
     plx::task_group g;
-    g.run([&] {
-      begun = true;
-      gate.wait();
-    });
-    if (let_steal)
-      for (const auto end = std::chrono::steady_clock::now() + 100us; !begun && std::chrono::steady_clock::now() < end;) {
-      }
+    g.run([&] { gate.wait(); });
     g.wait();
   }
 
@@ -137,8 +130,7 @@ struct waits_without_memory {
     if (how == 1) return future.wait();
     if (how == 2) return (void)future.wait_for(1h);
     if (how == 3) return opened.wait();
-    if (how == 4) return in_a_group(false);
-    if (how == ways) return in_a_group(true);
+    if (how == 4) return in_a_group();
     std::unique_lock lock(mutex);
     try {
       open_changed.wait(lock, [this] { return open; });
@@ -148,7 +140,7 @@ struct waits_without_memory {
     }
   }
 
-  int run(const std::function<int(int)>& way) {
+  int run() {
     plx::runtime rt({.workers = 2, .bind = false});
     std::vector<plx::future<void>> all;
     for (int i = 0; i < 2; ++i)
@@ -157,7 +149,7 @@ struct waits_without_memory {
         }
       }));
     for (int i = 0; i < n; ++i)
-      all.push_back(plx::async([this, how = way(i)] {
+      all.push_back(plx::async([this, how = i % 6] {
         try {
           wait(how);
           ++passed;
@@ -184,25 +176,25 @@ struct waits_without_memory {
 };
 
 TEST(overflow_death, a_wait_without_memory_for_a_stack_throws_and_leaves_nothing_behind) {
-  EXPECT_EXIT(std::_Exit(waits_without_memory().run([](int i) { return i % waits_without_memory::ways; })),
-              testing::ExitedWithCode(0), "passed");
+  EXPECT_EXIT(std::_Exit(waits_without_memory().run()), testing::ExitedWithCode(0), "passed");
 }
 
-// The parent's destructor must wait for a child that another worker runs, memory or not.
-TEST(overflow_death, a_group_waits_for_stolen_children_without_memory_for_a_stack) {
-  EXPECT_EXIT(std::_Exit(waits_without_memory().run([](int) { return waits_without_memory::ways; })),
-              testing::ExitedWithCode(0), "passed");
+void spin(std::chrono::microseconds time, const std::atomic<bool>& end) {
+  const auto until = std::chrono::steady_clock::now() + time;
+  while (!end && std::chrono::steady_clock::now() < until) {
+  }
 }
 
-// Tasks of the first worker take every stack that there is before the last of the threads runs.
-int start_workers_late() {
-  plx::runtime rt({.workers = 64, .bind = false});
+// Calls `then` in a task when no further task can wait, because there is no address space for stacks.
+void after_stacks_are_used_up(unsigned workers, const std::function<void()>& then) {
+  plx::runtime rt({.workers = workers, .bind = false});
   const rlimit limit{mapped_bytes() + (std::size_t{2} << 20), RLIM_INFINITY};
   setrlimit(RLIMIT_AS, &limit);
+  constexpr int n = 500;
   plx::latch gate(1);
   std::atomic<int> begun{0};
   std::vector<plx::future<void>> all;
-  for (int i = 0; i < 500; ++i)
+  for (int i = 0; i < n; ++i)
     all.push_back(plx::async([&] {
       ++begun;
       try {
@@ -210,9 +202,37 @@ int start_workers_late() {
       } catch (const std::bad_alloc&) {
       }
     }));
-  while (begun < 500) sched_yield();
+  while (begun < n) sched_yield();
+  plx::async(then).wait();
   gate.count_down();
   for (auto& f : all) f.wait();
+}
+
+// The children run elsewhere while their parent, which cannot suspend, waits in the destructor of the group.
+int leave_groups_without_memory() {
+  std::atomic<int> ended{0};
+  after_stacks_are_used_up(2, [&] {
+    for (int i = 0; i < 300; ++i) {
+      std::atomic<bool> begun{false};
+      plx::task_group g;
+      g.run([&] {
+        begun = true;
+        spin(200us, false);
+        ++ended;
+      });
+      spin(1ms, begun);
+    }
+  });
+  return ended == 300 ? 0 : 1;
+}
+
+TEST(overflow_death, a_group_waits_for_stolen_children_without_memory_for_a_stack) {
+  EXPECT_EXIT(std::_Exit(leave_groups_without_memory()), testing::ExitedWithCode(0), "");
+}
+
+// Tasks of the first worker take every stack before the last of the threads runs.
+int start_workers_late() {
+  after_stacks_are_used_up(64, [] {});
   return 0;
 }
 
@@ -293,6 +313,29 @@ TEST(overflow, the_handler_of_faults_goes_with_the_last_runtime) {
 }
 
 #endif
+
+// What a task does that must wait without memory for a stack.
+TEST(let_another_run, runs_new_tasks_on_top_and_resumes_suspended_ones_in_place) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  rt.run([] {
+    constexpr int n = 50;
+    plx::latch gate(1);
+    std::atomic<int> waiting{0}, resumed{0}, new_ones{0};
+    std::vector<plx::future<void>> all;
+    for (int i = 0; i < n; ++i)
+      all.push_back(plx::async([&] {
+        ++waiting;
+        gate.wait();
+        plx::this_thread::yield();
+        ++resumed;
+      }));
+    while (waiting < n) plx::this_thread::yield();
+    for (int i = 0; i < n; ++i) all.push_back(plx::async([&new_ones] { ++new_ones; }));
+    gate.count_down();
+    while (resumed < n || new_ones < n) plx::detail::let_another_run();
+    for (auto& f : all) f.get();
+  });
+}
 
 TEST(overflow, stacks_without_guard_pages_are_used_again) {
   plx::runtime rt({.workers = 2, .bind = false, .stack_bytes = 32 << 10, .guard_pages = false});
