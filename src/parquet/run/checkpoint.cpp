@@ -72,7 +72,7 @@ std::uint64_t checksum_of(const complex* values, std::size_t n) {
   return sum.value();
 }
 
-// Of a part: of the checksums of its slabs.
+// The checksum of a part, from those of its slabs.
 std::uint64_t checksum_of(const std::vector<std::uint64_t>& sums) {
   word_checksum sum;
   for (const std::uint64_t s : sums) sum.add(s);

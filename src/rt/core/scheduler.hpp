@@ -207,7 +207,6 @@ class scheduler {
   /// Moves a task that was taken from a queue behind all others.
   void requeue(task* t);
 
-
  private:
   struct threads;  // hides <thread>
   struct poller {

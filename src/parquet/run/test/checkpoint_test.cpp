@@ -53,7 +53,7 @@ class ParquetCheckpoint : public testing::Test {
     s.gather = true;
     return solve(model, grid, s, observer, members, from).value();
   }
-  // Of an empty run.
+  // The tables of an empty run.
   parquet_output* tables() {
     static parquet_options o;
     if (!tables_) tables_ = *parquet_output::reopen(folder, o);

@@ -314,7 +314,7 @@ TEST(overflow, the_handler_of_faults_goes_with_the_last_runtime) {
 
 #endif
 
-// What a task does that must wait without memory for a stack.
+// A task that must wait without memory for a stack calls it.
 TEST(let_another_run, runs_new_tasks_on_top_and_resumes_suspended_ones_in_place) {
   plx::runtime rt({.workers = 2, .bind = false});
   rt.run([] {
