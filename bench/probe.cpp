@@ -29,18 +29,21 @@ struct workload {
   std::uint64_t keys;  // a power of two; 0: no key
   std::uint64_t first_key;
   std::uint32_t mode;
+  bool idle = false;  // another worker is idle, for which each slice is charged
 };
 
 /// ns per iteration of the loop; without a log the loop creates the slices and drops them.
 double run(const workload& w, worker_log* log) {
   std::uint64_t key = 0;
-  const plx::ticks start = plx::now_ticks();
+  plx::ticks at = plx::now_ticks();  // of the slices: later than the worker that is idle has fallen asleep
+  const plx::ticks start = at;
   for (std::uint32_t i = 0; i < calls; ++i) {
     key = (key + 7919) & (w.keys - 1);
     const task_slice s{.name = i & (w.names - 1),
                        .key = w.keys == 0 ? no_key : w.first_key + key,
-                       .begin = i,
-                       .end = 3 * plx::ticks{i} + 50};
+                       .begin = at,
+                       .end = at + i / 8 + 50};
+    at = s.end;
     asm volatile("" : : "r"(&s) : "memory");  // keeps the slice from being optimized away
     if (log != nullptr) log->record(s);
   }
@@ -55,10 +58,13 @@ void measure_record(plx::bench::report& report) {
       {"probe/record/key", 8, 512, 0, both},
       {"probe/record/large_key", 8, 512, 1ull << 40, both},
       {"probe/record/traced", 8, 512, 0, both | worker_log::tracing},
+      {"probe/record/blamed", 8, 0, 0, both, true},
   };
-  recorder r(1);
+  recorder r(2);
   r.trace(true, 2 * calls);
+  for (unsigned i = 0; i < 2; ++i) r.worker(i).join(r.balance(), 0);
   for (const workload& w : workloads) {
+    if (w.idle) r.worker(1).sleeps(0, 0);
     std::vector<double> costs;
     for (int turn = 0; turn < turns; ++turn) {
       const double empty = run(w, nullptr);

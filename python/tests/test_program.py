@@ -11,6 +11,8 @@ from matplotlib.figure import Figure
 from parallax import Run
 from parallax.cli import main
 from parallax.performance import pictures
+from parallax.performance.diagnosis import Evidence
+from parallax.performance.diagnosis.evidence import all_threads
 from parallax.star import analysis
 from parallax.star import parts as part_module
 
@@ -47,6 +49,13 @@ def test_every_file_is_understood(blast):
         assert {"rho", "vel1", "vel2", "vel3", "press"} <= set(last.variables)
         assert last.block_values("Updates").max() == 8
         assert (analysis.cost_per_update(last, 0) > 0).all()
+
+
+def test_blame_adds_up_to_the_idle_time(blast):
+    evidence = Evidence(blast)
+    unattributed_s = evidence.last(all_threads + "idle/unattributed")
+    charged_s = sum(evidence.idle_blame.values()) + unattributed_s
+    assert charged_s == pytest.approx(evidence.idle_s, rel=0.01)
 
 
 def test_report_has_no_notes(blast, monkeypatch, capsys):

@@ -71,6 +71,7 @@ class mutex {
   detail::spinlock guard_;
   std::uint16_t name_ = 0;  // a probe::name_id, which stays below 2^14; uses padding
   detail::wait_list waiters_;
+  detail::waits_for_holder waits_;
   std::atomic<std::uintptr_t> holder_{0};  // an address on the stack of the last owner, for explain_waits()
 };
 
@@ -251,6 +252,7 @@ class handed_mutex {
   std::uintptr_t holder_ = 0;    // an address on its stack, for explain_waits()
   std::size_t depth_ = 0;
   wait_list waiters_;
+  waits_for_holder waits_;
 };
 
 /// The timed functions of a mutex that has lock_until().

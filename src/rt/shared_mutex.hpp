@@ -43,6 +43,7 @@ class shared_mutex {
   // Phase-fair: a writer is followed by all readers that arrived meanwhile, these by the next writer. Ownership is
   // handed over under the guard: a waiter that is notified already owns the lock.
   detail::waiter* admit_readers() noexcept;
+  void released(const detail::waiter* admitted) noexcept;
   detail::wait_reason why(const char* what) const noexcept;
 
   detail::spinlock guard_;
@@ -51,6 +52,7 @@ class shared_mutex {
   std::atomic<std::uintptr_t> holder_{0};  // the writer, for explain_waits(); readers are not recorded
   detail::wait_list waiting_writers_;
   detail::wait_list waiting_readers_;
+  detail::waits_for_holder waits_;
 };
 
 /// A shared_mutex with deadlines, as in the standard.

@@ -29,6 +29,7 @@ constexpr std::string_view watched[] = {
     "/threads{locality#0/total}/time/exec",
     "/threads{locality#0/total}/time/idle",
     "/threads{locality#0/total}/time/overhead",
+    "/threads{locality#0/total}/idle/unattributed",
     "/threads{locality#0/total}/count/tasks",
     "/threads{locality#0/total}/count/sleeps",
     "/threads{locality#0/total}/wait/time/mutex",

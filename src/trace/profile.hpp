@@ -28,11 +28,11 @@ std::string padded(std::string_view text, std::size_t width);
 /// Pads on the left.
 std::string right(std::string_view text, std::size_t width);
 
-/// A table, largest total first, and two lines with the use of worker time and the cost of measurement. Lines have at
-/// most 110 characters; task types after the first `rows` are summed.
+/// A table, largest total first, then lines with the use of worker time, the cost of measurement, and what idle time is
+/// charged to. Lines have at most 110 characters; task types after the first `rows` are summed.
 std::string profile_text(const recorder& r, std::size_t rows = 40);
 
-/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share.
+/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s.
 result<void> write_profile_csv(const recorder& r, const std::string& path);
 
 /// Device operations: a row per device and operation, largest total first, and a line per device. "" without

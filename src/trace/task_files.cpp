@@ -166,11 +166,13 @@ class task_files {
 
   [[nodiscard]] std::string summary() const {
     const worker_times sum = times_of(rec_);
+    const idle_blame idle = rec_.blame();
     std::string text = fmt::format(
         "{{\"workers\":{},\"tasks\":{},\n\"time_s\":{{\"tasks\":{:.9g},\"idle\":{:.9g},\"searching\":{:.9g},"
-        "\"background\":{:.9g}}},\n\"measuring_cost\":{:.6g},\n\"names_dropped\":{},\n",
-        rec_.worker_count(), sum.tasks, sum.exec_s, sum.idle_s, sum.overhead_s, sum.background_s,
-        rec_.measurement_cost(), names_dropped());
+        "\"background\":{:.9g}}},\n\"idle_s\":{{\"blamed\":{:.9g},\"unattributed\":{:.9g}}},\n"
+        "\"measuring_cost\":{:.6g},\n\"names_dropped\":{},\n",
+        rec_.worker_count(), sum.tasks, sum.exec_s, sum.idle_s, sum.overhead_s, sum.background_s, idle.blamed_s,
+        idle.unattributed_s, rec_.measurement_cost(), names_dropped());
     if (graph_) text += trace_summary();
     text += "\"files\":[";
     for (const written_file& f : files_)

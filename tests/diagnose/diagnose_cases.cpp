@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "rt/async.hpp"
 #include "rt/channel.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/mutex.hpp"
@@ -107,6 +108,14 @@ void imbalance() {
   g.wait();
 }
 
+/// A serial part, then tasks for all workers.
+void set_up() {
+  async(named("set up"), [] { hold(0.4); }).get();
+  task_group g;
+  for (int i = 0; i < 40; ++i) g.run(named("solve"), [] { hold(10e-3); });
+  g.wait();
+}
+
 /// Tasks bound to one worker: they wait there while the others are idle.
 void latency() {
   task_group g;
@@ -183,6 +192,7 @@ constexpr known_case cases[] = {
     {"lock", 4, lock},
     {"lock_for_short", 2, lock_for_short},
     {"imbalance", 4, imbalance},
+    {"set_up", 4, set_up},
     {"latency", 4, latency},
     {"memory", 2, memory},
     {"memory_at_once", 2, memory_at_once},

@@ -60,7 +60,7 @@ def measured(folder: Path, case: str, first: bool) -> dict:
         process.kill()
     assert process.returncode == 0
     passed_s = time.monotonic() - begin
-    return {**json.loads(parallax("diagnose", "--json", folder)), "kept": kept_s / passed_s}
+    return {**json.loads(parallax("diagnose", "--json", folder)), "kept": kept_s / passed_s, "folder": folder}
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +108,7 @@ PAIRS = {
     "grain": ("small_grain", "healthy"),
     "contention": ("lock", "lock_for_short"),
     "imbalance": ("imbalance", "healthy"),
+    "serial": ("set_up", "healthy"),
     "memory_growth": ("memory", "memory_at_once"),
     "waiting": ("io", "healthy"),
 }
@@ -136,6 +137,51 @@ def test_the_lock_is_named(check):
 
 def test_the_long_task_is_named(check):
     check("imbalance", lambda said: "the long one" in finding(said, "imbalance")["text"])
+
+
+# The task type that runs while others are idle; None: the program does something else than tasks.
+BLAMED = {"set_up": "set up", "chain": "link", "imbalance": "the long one", "latency": "bound", "starved": None, "lock": None}
+
+
+@pytest.mark.parametrize("case", BLAMED)
+def test_the_first_finding_names_what_idle_time_is_charged_to(check, case):
+    def holds(said):
+        first = said["findings"][0]
+        return first.get("blamed", "") == BLAMED[case] and first["blamed_share"] >= 0.5
+
+    check(case, holds)
+
+
+def test_the_holder_of_the_lock_is_named(check):
+    check("lock", lambda said: finding(said, "contention").get("holder") == "deposit")
+
+
+def blame_of(folder: Path) -> tuple:
+    """(what task types are charged + what is unattributed, idle time) in seconds."""
+    data = json.loads((folder / "measurement.json").read_text())
+    return sum(data["idle_s"].values()), data["time_s"]["idle"]
+
+
+@pytest.mark.parametrize("case", (*BLAMED, "healthy", "small_grain", "sleeping", "io"))
+def test_blame_adds_up_to_the_idle_time(check, case):
+    def holds(said):
+        charged_s, idle_s = blame_of(said["folder"])
+        return abs(charged_s - idle_s) <= 0.01 * idle_s + 1e-4
+
+    check(case, holds)
+
+
+EXAMPLES = sorted(path for path in PROGRAM.parent.glob("example_[01]*") if "hello_localities" not in path.name)
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
+def test_blame_adds_up_for_the_examples(example, tmp_path):
+    environment = {**os.environ, "PLX_PROFILE": "csv", "PLX_THREADS": "4", "PLX_OUTPUT": str(tmp_path / "run")}
+    subprocess.run([str(example)], env=environment, cwd=tmp_path, check=True, timeout=300, capture_output=True)
+    for run in tmp_path.glob("run*"):
+        if (run / "measurement.json").exists():
+            charged_s, idle_s = blame_of(run)
+            assert charged_s == pytest.approx(idle_s, rel=0.01, abs=1e-4)
 
 
 def test_the_figures_of_starvation_match_the_program(check):

@@ -1,6 +1,7 @@
 """Comparison of the times of two programs, with intervals from repeated runs, and the parts of a difference.
 
-Worker time is the length of the run times its workers: tasks, searching, polling, idle. Its difference between two runs is the
+Worker time is the length of the run times its workers: tasks, searching, polling, idle (by the task type that the idle time is
+charged to: docs/probe.md, "Blame for idle time"). Its difference between two runs is the
 sum of the differences of these parts, and a task type's is split into what its number of calls and what its time per call
 changed, each with the mean of the other: both sums are exact. With repeated runs, a difference of two means has an interval by
 Welch (1947). Task types are many, so what names one as a cause is an interval at 95 % for all of them together (Bonferroni).
@@ -50,12 +51,28 @@ def parts_of(first: Evidence, second: Evidence) -> list[Part]:
         parts.append(Part(name, b_s - a_s, by_count, b_s - a_s - by_count))
     listed = sum(s for s, _ in theirs.values()) - sum(s for s, _ in ours.values())
     parts.append(Part("(tasks without a type)", second.tasks_s - first.tasks_s - listed))
-    for name, use in _uses:
-        parts.append(Part(name, getattr(second, use) - getattr(first, use)))
+    ours, theirs = _time_outside_tasks(first), _time_outside_tasks(second)
+    if ("(idle)" in ours) != ("(idle)" in theirs):  # only one of the runs has blame
+        ours, theirs = _uses_of(first), _uses_of(second)
+    parts += [Part(name, theirs.get(name, 0.0) - ours.get(name, 0.0)) for name in dict.fromkeys([*ours, *theirs])]
     return sorted((p for p in parts if p.difference or p.by_count), key=lambda p: (-abs(p.difference), p.name))
 
 
 _uses = (("(searching)", "overhead_s"), ("(polling)", "background_s"), ("(idle)", "idle_s"), ("(between tasks)", "unplaced_s"))
+
+
+def _uses_of(e: Evidence) -> dict:
+    return {name: getattr(e, use) for name, use in _uses}
+
+
+def _time_outside_tasks(e: Evidence) -> dict:
+    """{part: seconds} of a run's worker time outside tasks; idle time by the task type it is charged to, if known."""
+    parts = _uses_of(e)
+    if e.idle_blame is None:
+        return parts
+    idle_s = parts.pop("(idle)")
+    blamed = {f"(idle, charged to {name})": s for name, s in e.idle_blame.items() if s > 0}
+    return {**parts, **blamed, "(idle, no task ran)": idle_s - sum(blamed.values())}
 
 
 def compare_parts(first: Evidence | None, second: Evidence | None):
@@ -110,7 +127,8 @@ def compare_repeated(first: list[Path], second: list[Path]) -> Repeated:
     length = welch([e.wall_s / scale for e in a], [e.wall_s / scale for e in b])
     section = Section(f"Time of {plural(len(a), 'run')} (a) and {plural(len(b), 'run')} (b)")
     section.sentences.append(_length_sentence(length, scale))
-    parts = [[_times(e) for e in runs] for runs in (a, b)]
+    outside = _time_outside_tasks if all(e.idle_blame is not None for e in (*a, *b)) else _uses_of
+    parts = [[_times(e, outside) for e in runs] for runs in (a, b)]
     names = sorted({name for runs in parts for times in runs for name in times})
     samples = {name: tuple([times.get(name, 0.0) for times in runs] for runs in parts) for name in names}
     together = 1 - (1 - level) / max(1, len(samples))
@@ -137,10 +155,9 @@ def _with_workers(path: Path) -> Evidence:
     return e
 
 
-def _times(e: Evidence) -> dict:
-    """{part of the worker time: seconds} of a run."""
-    times = {name: s for name, (s, _) in (tasks_of(e) or {}).items()}
-    return {**times, **{name: getattr(e, use) for name, use in _uses}}
+def _times(e: Evidence, outside) -> dict:
+    """{part of the worker time: seconds} of a run; outside(e): those outside tasks."""
+    return {**{name: s for name, (s, _) in (tasks_of(e) or {}).items()}, **outside(e)}
 
 
 def _length_sentence(i: Interval, scale: float) -> str:

@@ -391,7 +391,7 @@ class Performance(Part):
         total = table.numbers("total_s")
         whole, rows = float(total.sum()) or 1.0, []
         for i in sorted(range(len(table)), key=lambda i: -total[i])[:20]:
-            times = [seconds(table.numbers(key)[i]) for key in ("mean_s", "min_s", "max_s", "stddev_s") if key in table]
+            times = [seconds(table.numbers(key)[i]) for key in (*names_of_times, *names_of_blame) if key in table]
             share = total[i] / whole
             rows.append(
                 [
@@ -399,11 +399,21 @@ class Performance(Part):
                     count(table.numbers("calls")[i]), *times,
                 ]
             )
-        names = {"mean_s": "mean", "min_s": "min", "max_s": "max", "stddev_s": "std dev"}
+        names = {**names_of_times, **names_of_blame}
         header = ["task", "share", "total", "calls", *(names[key] for key in names if key in table)]
         more = f"The first 20 of {len(table)}." if len(table) > 20 else ""
         inner = html.table(header, rows, numeric=range(2, len(header)), raw=(1,))
-        return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}")
+        blame = (
+            " Idle blame: the idle time of workers that is charged to a type because it ran meanwhile. Lock blame: how long "
+            "others waited for locks that it held."
+            if all(key in table for key in names_of_blame)
+            else ""
+        )
+        return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}{blame}")
+
+
+names_of_times = {"mean_s": "mean", "min_s": "min", "max_s": "max", "stddev_s": "std dev"}
+names_of_blame = {"idle_blame_s": "idle blame", "lock_blame_s": "lock blame"}
 
 
 def _by_name(rows: list) -> list:

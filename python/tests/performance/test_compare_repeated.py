@@ -122,3 +122,36 @@ def test_wrong_input(tmp_path, capsys):
     (one / "workers.csv").unlink()
     with pytest.raises(NotARun, match="time of workers"):
         compare_repeated(sorted(a.iterdir()), [one])
+
+
+def with_blame(folder, blame):
+    """Adds the columns of blame to profile.csv: {name: idle seconds}."""
+    head, *rows = (folder / "profile.csv").read_text().splitlines()
+    rows = [f"{row},{blame.get(row.split(',')[0], 0)!r},0" for row in rows]
+    (folder / "profile.csv").write_text("\n".join([head + ",idle_blame_s,lock_blame_s", *rows]) + "\n")
+    return folder
+
+
+def test_idle_time_is_split_by_what_it_is_charged_to(tmp_path):
+    types = {"set-up": (1, 1.0), "flux": (100, 10.0)}
+    a = Evidence(with_blame(folder_of(tmp_path / "a", types, idle_s=2.0), {"set-up": 1.5, "flux": 0.25}))
+    b = Evidence(with_blame(folder_of(tmp_path / "b", types, idle_s=3.0), {"set-up": 2.25}))
+    found = {p.name: p.difference for p in parts_of(a, b)}
+    expected = {"set-up": 0.75, "flux": -0.25}
+    assert {f"(idle, charged to {name})": s for name, s in expected.items()}.items() <= found.items()
+    assert found["(idle, no task ran)"] == pytest.approx(0.5)
+    assert sum(found.values()) == pytest.approx(b.worker_time_s - a.worker_time_s, abs=1e-12)
+    # Against a run without blame, the idle time is one part.
+    c = Evidence(folder_of(tmp_path / "c", types, idle_s=1.0))
+    assert [p.name for p in parts_of(a, c)] == [p.name for p in parts_of(c, a)] == ["(idle)"]
+
+
+def test_a_change_of_blame_in_repeated_runs_is_named(tmp_path):
+    rng = random.Random(5)
+    for name, mean_s in (("a", 1.0), ("b", 1.5)):
+        for i in range(5):
+            blamed = mean_s * rng.gauss(1, 0.01)
+            folder = folder_of(tmp_path / name / f"run-{i}", {"set-up": (1, 1.0)}, idle_s=blamed + 0.5)
+            with_blame(folder, {"set-up": blamed})
+    runs = [sorted((tmp_path / name).iterdir()) for name in "ab"]
+    assert [row[0] for row in compare_repeated(*runs).section.rows] == ["(idle, charged to set-up)"]

@@ -22,16 +22,21 @@ def folder_of(
     counters=None,
     memory=None,
     path_json=None,
+    blame=None,
 ):
     """workers: (in tasks, overhead, idle) of each; tasks: of each; profile: (name, calls, total, longest);
-    waits: (kind, object, name, waits, total, longest); counters: {name: last value}; memory: bytes, a second apart. Idle
+    waits: (kind, object, name, waits, total, longest); counters: {name: last value}; memory: bytes, a second apart;
+    blame: {name: (idle, locks)}. Idle
     time and waits for mutexes grow evenly over the first second."""
     path.mkdir()
     lines = ["worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals"]
     lines += [f"{i},{t},{o},0,{idle},{tasks},0" for i, (t, o, idle) in enumerate(workers)]
     write(path / "workers.csv", lines)
-    lines = ["name,calls,total_s,mean_s,min_s,max_s,stddev_s,share"]
-    lines += [f"{name},{calls},{total},{total / calls},0,{most},0,1" for name, calls, total, most in profile]
+    more = ",idle_blame_s,lock_blame_s" if blame else ""
+    lines = ["name,calls,total_s,mean_s,min_s,max_s,stddev_s,share" + more]
+    for name, calls, total, most in profile:
+        charged = "," + ",".join(map(str, blame.get(name, (0, 0)))) if blame else ""
+        lines.append(f"{name},{calls},{total},{total / calls},0,{most},0,1{charged}")
     write(path / "profile.csv", lines)
     write(path / "waits.csv", ["kind,object,name,waits,total_s,max_s", *(",".join(map(str, row)) for row in waits)])
     known = {"/machine/time/user": 1e9, "/machine/time/system": 0, **(counters or {})}
@@ -437,3 +442,37 @@ def test_a_broken_summary_of_the_job_is_named(tmp_path):
         (run / "job.json").write_text(json.dumps({"localities": rows, "tasks": []}))
         with pytest.raises(ReadError, match="job.json.*a row lacks .*host"):
             diagnose(run)
+
+
+SERIAL = dict(workers=((1.0, 0.0, 0.0), (0.2, 0.0, 0.8), (0.2, 0.0, 0.8)), profile=[("relax", 900, 0.9, 0.01), ("set-up", 10, 0.5, 0.1)])
+
+
+def test_the_first_finding_names_the_task_type_that_idle_time_is_charged_to(tmp_path):
+    run = folder_of(tmp_path / "r", **SERIAL, blame={"set-up": (1.52, 0), "relax": (0.05, 0)})
+    first = diagnose(run).findings[0]
+    assert first.text.startswith('"set-up" is charged 95 % of the workers\' idle time (1.52 s), as it ran meanwhile; ')
+    assert first.figures["blamed"] == "set-up" and first.figures["blamed_share"] == pytest.approx(0.95)
+
+
+def test_idle_time_without_a_task_is_charged_to_none(tmp_path):
+    run = folder_of(tmp_path / "r", **SERIAL, blame={"set-up": (0.1, 0), "relax": (0.1, 0)})
+    first = diagnose(run).findings[0]
+    assert first.text.startswith("In 88 % of the workers' idle time (1.40 s) no task ran; ")
+    assert first.figures["blamed"] is None
+
+
+def test_idle_time_that_many_share_names_none(tmp_path):
+    run = folder_of(tmp_path / "r", **SERIAL, blame={"set-up": (0.7, 0), "relax": (0.6, 0)})
+    assert "charged" not in diagnose(run).findings[0].text
+    (tmp_path / "r" / "workers.csv").unlink()
+    assert "charged" not in diagnose(run).text()
+
+
+def test_contention_names_the_holder(tmp_path):
+    waits = [("mutex", "0x1", "cells", 10, 1.0, 0.1)]
+    run = folder_of(
+        tmp_path / "r", workers=((0.6, 0.0, 0.4),) * 2, waits=waits, profile=[("a", 1, 0.5, 0.5), ("b", 1, 0.7, 0.7)],
+        blame={"a": (0.3, 0.9), "b": (0.3, 0.1)},
+    )
+    finding = next(f for f in diagnose(run).findings if f.id == "contention")
+    assert 'while "a" held a lock' in finding.text and "90 %" in finding.text and finding.figures["holder"] == "a"

@@ -146,6 +146,14 @@ std::vector<registration> add_recorder_counters(counter_registry& registry, cons
   all.push_back(
       registry.add({"/probe/names/dropped", "1", "Names recorded as 'unnamed': too many different names", true},
                    [] { return names_dropped(); }));
+  const auto add_idle = [&](const char* name, const char* help, double idle_blame::*of) {
+    all.push_back(
+        registry.add({fmt::format("/threads{{{}/total}}/idle/{}", registry.locality_name(), name), "s", help, true},
+                     [&r, of] { return r.blame().*of; }));
+  };
+  add_idle("blamed", "Idle time of workers that is charged to the tasks that ran meanwhile", &idle_blame::blamed_s);
+  add_idle("unattributed", "Idle time of workers while no task ran, or that may not take tasks",
+           &idle_blame::unattributed_s);
   const auto add_wait = [&](const char* name, const char* help, double ready_wait::*of) {
     all.push_back(registry.add({fmt::format("/threads{{{}/total}}/ready-wait/{}", registry.locality_name(), name), "s",
                                 fmt::format("{} time from ready to start of a sample of the tasks", help)},

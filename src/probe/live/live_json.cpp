@@ -97,9 +97,9 @@ std::string tasks_json(const std::vector<task_statistics>& tasks) {
     fmt::format_to(
         std::back_inserter(text),
         "{}{{\"name\":{},\"calls\":{},\"total_s\":{:.6g},\"mean_s\":{:.4g},\"min_s\":{:.4g},\"max_s\":{:.4g},"
-        "\"stddev_s\":{:.4g},\"share\":{:.5f}}}",
+        "\"stddev_s\":{:.4g},\"share\":{:.5f},\"idle_blame_s\":{:.6g},\"lock_blame_s\":{:.6g}}}",
         i == 0 ? "" : ",\n", json_text(t.name), t.calls, t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s,
-        sum_s > 0 ? t.total_s / sum_s : 0.0);
+        sum_s > 0 ? t.total_s / sum_s : 0.0, t.blamed_s, t.lock_waits_s);
   }
   return text += ']';
 }

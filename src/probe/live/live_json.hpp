@@ -87,8 +87,8 @@ struct counter_catalog {
 /// All counters, as JSON.
 counter_catalog catalog_of(const counter_registry& counters);
 
-/// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"share":..},..], the largest
-/// total first, at most 500.
+/// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"share":..,"idle_blame_s":..,
+/// "lock_blame_s":..},..], the largest total first, at most 500.
 std::string tasks_json(const std::vector<task_statistics>& tasks);
 
 /// The slices of the last seconds, of a worker or of a lane of a device.
@@ -124,5 +124,8 @@ std::string picture_json(const live_picture& picture, std::uint64_t number);
 /// _total, all others are gauges; s becomes _seconds, bytes _bytes, % _percent. If a counter exists for individual
 /// workers, its total is left out, because sum() would count it twice.
 std::string metrics_text(const counter_registry& counters);
+/// The same, and what each task type is blamed for: plx_task_idle_blame_seconds_total{task="relax"} and
+/// plx_task_lock_blame_seconds_total{task="relax"}, of the 500 types with the most time.
+std::string metrics_text(const counter_registry& counters, const std::vector<task_statistics>& tasks);
 
 }  // namespace plx::probe

@@ -271,7 +271,7 @@ http_reply live_pages::counters(const http_request& request) {
   return {.type = json_type, .body = shared(*std::move(json))};
 }
 
-live_pages::text live_pages::metrics(const http_request&) { return shared(metrics_text(counters_)); }
+live_pages::text live_pages::metrics(const http_request&) { return shared(metrics_text(counters_, recorder_.tasks())); }
 live_pages::text live_pages::tasks(const http_request&) {
   return shared(fmt::format("{{\"tasks\":{}}}\n", tasks_json(recorder_.tasks())));
 }

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "probe/counters/counter_name.hpp"
@@ -123,6 +124,22 @@ std::string metrics_text(const counter_registry& counters) {
   }
   std::string text;
   for (const auto& [name, f] : families) write(text, name, f);
+  return text;
+}
+
+std::string metrics_text(const counter_registry& counters, const std::vector<task_statistics>& tasks) {
+  family idle{"Idle time of workers while a task of this type ran, as far as it is charged to it", true, {}, {}};
+  family locks{"Time for which tasks waited for a lock that a task of this type held", true, {}, {}};
+  const std::string idle_name = "plx_task_idle_blame_seconds_total", locks_name = "plx_task_lock_blame_seconds_total";
+  for (const task_statistics& t : std::span(tasks).first(std::min<std::size_t>(tasks.size(), 500))) {
+    const std::string label = fmt::format("{{task=\"{}\"}} ", escaped(t.name, true));
+    idle.lines.push_back(idle_name + label + value_text(t.blamed_s) + "\n");
+    locks.lines.push_back(locks_name + label + value_text(t.lock_waits_s) + "\n");
+  }
+  std::string text = metrics_text(counters);
+  if (tasks.empty()) return text;
+  write(text, idle_name, idle);
+  write(text, locks_name, locks);
   return text;
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 /// The statistics of one name, summed over workers. Sums are modulo 2^64: see open_time in worker_log.hpp.
 struct cell_sum {
-  std::uint64_t calls = 0, time = 0, shortest = ~0ull, longest = 0, open_time = 0, open_pieces = 0;
-  double squares = 0;
+  std::uint64_t calls = 0, time = 0, shortest = ~0ull, longest = 0, open_time = 0, open_pieces = 0, lock_waits = 0;
+  double squares = 0, blamed = 0;
 
   void add(const detail::name_cell& c) {
     calls += c.calls.load(std::memory_order_relaxed);
@@ -23,16 +23,22 @@ struct cell_sum {
     open_time += c.open_time.load(std::memory_order_relaxed);
     open_pieces += c.open_pieces.load(std::memory_order_relaxed);
   }
+  void add(const detail::blame_cell& c) {
+    blamed += c.idle.load(std::memory_order_relaxed);
+    lock_waits += c.lock_waits.load(std::memory_order_relaxed);
+  }
 };
 
 task_statistics statistics_of(name_id id, const cell_sum& sum) {
   task_statistics t{.id = id, .name = name_of(id), .calls = sum.calls, .slices = sum.calls + sum.open_pieces};
+  const double tick_s = 1.0 / ticks_per_second();
   t.total_s = seconds(sum.time + sum.open_time);
+  t.blamed_s = sum.blamed * tick_s;
+  t.lock_waits_s = seconds(sum.lock_waits);
   if (sum.calls == 0) return t;
   const double n = static_cast<double>(sum.calls);
   const double mean = static_cast<double>(sum.time) / n;
   const double variance = std::max(0.0, sum.squares / n - mean * mean);  // rounding may make it slightly negative
-  const double tick_s = 1.0 / ticks_per_second();
   t.mean_s = mean * tick_s;
   t.min_s = seconds(sum.shortest);
   t.max_s = seconds(sum.longest);
@@ -219,8 +225,10 @@ std::vector<task_statistics> recorder::state::statistics_of_workers(std::size_t 
   std::vector<task_statistics> all;
   for (name_id id = 0, n = name_count(); id < n; ++id) {
     cell_sum sum;
-    for (std::size_t w = first; w < last; ++w)
-      if (const detail::name_cell* c = workers[w]->log.name(id)) sum.add(*c);
+    for (std::size_t w = first; w < last; ++w) {
+      const worker_log& log = workers[w]->log;
+      if (const detail::name_cell* c = log.name(id)) sum.add(*c), sum.add(*log.blame(id));
+    }
     if (sum.calls + sum.open_pieces > 0) all.push_back(statistics_of(id, sum));
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
@@ -281,6 +289,19 @@ worker_times recorder::times(unsigned i) const {
           .overhead_s = seconds(log.overhead_time()),
           .background_s = seconds(log.background_time()),
           .tasks = sum.calls};
+}
+
+idle_balance& recorder::balance() noexcept { return state_->balance; }
+
+idle_blame recorder::blame() const {
+  double blamed = 0, unattributed = state_->balance.alone(now_ticks());
+  for (const auto& w : state_->workers) {
+    unattributed += w->log.unattributed();
+    for (name_id id = 0, n = name_count(); id < n; ++id)
+      if (const detail::blame_cell* c = w->log.blame(id)) blamed += c->idle.load(std::memory_order_relaxed);
+  }
+  const double tick_s = 1.0 / ticks_per_second();
+  return {blamed * tick_s, unattributed * tick_s};
 }
 
 ready_wait recorder::ready_wait() const {

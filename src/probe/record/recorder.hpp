@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "probe/record/idle_balance.hpp"
 #include "probe/record/names.hpp"
 #include "probe/record/trace_data.hpp"
 #include "probe/record/wait_log.hpp"
@@ -31,6 +32,8 @@ struct task_statistics {
   double min_s = 0;
   double max_s = 0;
   double stddev_s = 0;
+  double blamed_s = 0;      // idle time of workers that is charged to it: see idle_balance.hpp
+  double lock_waits_s = 0;  // for which others waited, summed over them, for locks that it held
 };
 
 /// The cost of the work on one object.
@@ -56,6 +59,13 @@ struct worker_times {
   double overhead_s = 0;
   double background_s = 0;
   std::uint64_t tasks = 0;
+};
+
+/// The idle time of workers by what it is charged to, in seconds. Their sum is the idle time, except for the share of
+/// slices that still run.
+struct idle_blame {
+  double blamed_s = 0;        // to task types
+  double unattributed_s = 0;  // no task ran, or workers may not take tasks
 };
 
 /// Waits of tasks, summed over the workers. Times in seconds, from suspension to resumption.
@@ -162,6 +172,10 @@ class recorder {
   std::vector<wait_statistics> waits() const;
   /// Requires: i < worker_count().
   worker_times times(unsigned i) const;
+  /// The balance of the workers that join it (worker_log::join()).
+  idle_balance& balance() noexcept;
+  /// The idle time of workers that have joined the balance, by what it is charged to. For task types see tasks().
+  idle_blame blame() const;
 
   /// Time from ready to start, for a sample of the tasks: one in 128, or one in 13 while edges are traced.
   probe::ready_wait ready_wait() const;

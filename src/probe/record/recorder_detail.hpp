@@ -104,6 +104,7 @@ struct recorder::state {
 
   explicit state(unsigned most_workers) : workers(most_workers) {}
 
+  idle_balance balance;
   worker_list workers;
   std::vector<std::string> worker_names;  // under `mutex`
   const ticks origin = now_ticks();

@@ -242,6 +242,32 @@ const detail::name_cell* worker_log::name(name_id id) const noexcept {
   return chunk == nullptr ? nullptr : &chunk->cells[id & ((1u << detail::name_chunk_bits) - 1)];
 }
 
+const detail::blame_cell* worker_log::blame(name_id id) const noexcept {
+  if (id >= max_names) return nullptr;
+  const detail::name_chunk* chunk = names_[id >> detail::name_chunk_bits].load(std::memory_order_acquire);
+  return chunk == nullptr ? nullptr : &chunk->blame[id & ((1u << detail::name_chunk_bits) - 1)];
+}
+
+void worker_log::add_blame(name_id name, ticks now) noexcept {
+  std::atomic<double>& idle = chunk_of(name).blame[name % detail::names_of_chunk].idle;
+  idle.store(idle.load(std::memory_order_relaxed) + share_.take(now), std::memory_order_relaxed);
+}
+
+void worker_log::add_unattributed(ticks now) noexcept {
+  unattributed_.store(unattributed() + share_.take(now), std::memory_order_relaxed);
+}
+
+void worker_log::held_up(name_id name, ticks t) noexcept {
+  detail::add(chunk_of(name).blame[name % detail::names_of_chunk].lock_waits, t);
+}
+
+void worker_log::sleeps(ticks begin, ticks background_before, bool parks) noexcept {
+  const ticks now = now_ticks(), polled = background_time() - background_before;
+  idle_begins(begin, background_before);
+  const ticks passed = now > begin ? now - begin : 0;
+  share_.sleeps(now, passed > polled ? passed - polled : 0, parks);
+}
+
 std::uint64_t worker_log::pieces() const noexcept {
   std::uint64_t sum = 0;
   for (const auto& slot : names_) {

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "base/clock.hpp"
+#include "probe/record/idle_balance.hpp"
 #include "probe/record/names.hpp"
 #include "probe/record/task_event.hpp"
 #include "probe/record/trace_data.hpp"
@@ -99,6 +100,12 @@ struct alignas(64) name_cell {
 };
 static_assert(sizeof(name_cell) == 64);
 
+/// The blame of a name on one worker, in ticks: see idle_balance.hpp, and worker_log::held_up().
+struct blame_cell {
+  std::atomic<double> idle{0.0};
+  counter lock_waits{0};
+};
+
 struct key_cell {
   counter time{0};
   counter calls{0};
@@ -110,12 +117,14 @@ struct hashed_key_cell {
   key_cell cost;
 };
 
-inline constexpr unsigned name_chunk_bits = 7;  // 128 cells, 8 KiB
+inline constexpr unsigned name_chunk_bits = 7;  // 128 cells, 10 KiB
+inline constexpr unsigned names_of_chunk = 1u << name_chunk_bits;
 inline constexpr unsigned key_chunk_bits = 10;  // 1024 cells, 16 KiB
 inline constexpr std::uint64_t dense_keys = 1ull << 20;
 
 struct name_chunk {
   std::array<name_cell, 1u << name_chunk_bits> cells;
+  std::array<blame_cell, 1u << name_chunk_bits> blame;
 };
 struct key_chunk {
   std::array<key_cell, 1u << key_chunk_bits> cells;
@@ -209,7 +218,11 @@ class alignas(64) worker_log {
   }
   /// Adds time without a ready task, minus the background time within it. Closes the span of idle_begins(), from its
   /// start.
-  void idle(ticks begin, ticks end, ticks less = 0) noexcept { idle_.add(begin, end, less); }
+  void idle(ticks begin, ticks end, ticks less = 0) noexcept {
+    idle_.add(begin, end, less);
+    const ticks length = end > begin ? end - begin : 0;
+    share_.ends(end, length > less ? length - less : 0);
+  }
   /// Opens a long span without a ready task: idle_time() grows from here until idle(), except for background time
   /// beyond `background_before`. A second call has no effect.
   void idle_begins(ticks begin, ticks background_before) noexcept {
@@ -227,6 +240,23 @@ class alignas(64) worker_log {
   /// Adds time of polling and other background work.
   void background(ticks t) noexcept { detail::add(background_, t); }
 
+  // Blame for the idle time of other workers; without join() there is none.
+
+  /// The worker begins, or ends, to take part.
+  void join(idle_balance& b, ticks now) noexcept { share_.join(b, now); }
+  void leave(ticks now) noexcept { share_.leave(now); }
+  /// The worker searches since `begin` and sleeps now; `parks`: because it may not take tasks. Call idle() at the end.
+  void sleeps(ticks begin, ticks background_before, bool parks = false) noexcept;
+  /// The worker polls from `now` on: it waits again after the next sleeps().
+  void wakes(ticks now) noexcept { share_.pauses(now); }
+  /// The worker has run no task since the last slice, or the last call.
+  void ran_no_task(ticks now) noexcept {
+    if (share_.due()) [[unlikely]]
+      add_unattributed(now);
+  }
+  /// Others waited for `t` ticks, summed over them, for a lock that the running task of that name has held.
+  void held_up(name_id name, ticks t) noexcept;
+
   // Called by any thread.
 
   /// Sums of the recorded spans, in ticks.
@@ -242,6 +272,10 @@ class alignas(64) worker_log {
 
   /// The statistics of a name, or nullptr if this worker has not used it or a name of its chunk.
   const detail::name_cell* name(name_id id) const noexcept;
+  /// The same of what it is blamed for.
+  const detail::blame_cell* blame(name_id id) const noexcept;
+  /// Idle time of other workers while this one was neither in a task nor idle, in ticks.
+  double unattributed() const noexcept { return unattributed_.load(std::memory_order_relaxed); }
 
   /// Calls visit(key, ticks, calls) for each key with a cost, in no particular order.
   template <class Visitor>
@@ -287,8 +321,11 @@ class alignas(64) worker_log {
 
   void count(const task_slice& s, std::uint32_t mode) noexcept {
     const ticks length = s.end > s.begin ? s.end - s.begin : 0;  // counters of two sockets may differ by a few ticks
-    if ((mode & statistics) != 0) [[likely]]
+    if ((mode & statistics) != 0) [[likely]] {
       add_statistics(s, length);
+      if (share_.due()) [[unlikely]]
+        add_blame(s.name, s.end);
+    }
     if (s.key != no_key && (mode & costs) != 0) add_cost(s, length);
     if (length >= flight_from_.load(std::memory_order_relaxed)) add_flight(s.begin, s.end, s.key, packed(s));
   }
@@ -319,14 +356,17 @@ class alignas(64) worker_log {
     detail::add(c.calls, s.finished ? 1 : 0);
   }
 
-  detail::name_cell& cell_of(name_id id) noexcept {
+  detail::name_cell& cell_of(name_id id) noexcept { return chunk_of(id).cells[id % detail::names_of_chunk]; }
+
+  /// The chunk with the cells of `id`, which becomes `unnamed` if it is too large.
+  detail::name_chunk& chunk_of(name_id& id) noexcept {
     if (id >= max_names) [[unlikely]]
       id = unnamed;
     const unsigned which = id >> detail::name_chunk_bits;
     detail::name_chunk* chunk = names_[which].load(std::memory_order_relaxed);  // own store: no ordering needed
     if (chunk == nullptr) [[unlikely]]
       chunk = new_name_chunk(which);
-    return chunk->cells[id & ((1u << detail::name_chunk_bits) - 1)];
+    return *chunk;
   }
 
   detail::key_cell& dense_cell(std::uint64_t key) noexcept {
@@ -337,6 +377,8 @@ class alignas(64) worker_log {
     return chunk->cells[key & ((1u << detail::key_chunk_bits) - 1)];
   }
 
+  [[gnu::noinline]] void add_blame(name_id name, ticks now) noexcept;
+  void add_unattributed(ticks now) noexcept;
   [[gnu::cold]] detail::name_chunk* new_name_chunk(unsigned which) noexcept;
   [[gnu::cold]] detail::key_chunk* new_key_chunk(std::uint64_t which) noexcept;
   detail::key_cell& hashed_cell(std::uint64_t key) noexcept;
@@ -368,6 +410,8 @@ class alignas(64) worker_log {
   std::atomic<ticks> flight_from_{~ticks{0}};
   std::atomic<flight_ring*> flight_{nullptr};
   std::atomic<trace_ring*> ring_{nullptr};
+  idle_share share_;
+  std::atomic<double> unattributed_{0};
   std::uint64_t ids_ = 0;
   std::atomic<task_observer*> observer_{nullptr};
   std::atomic<const trace_rates*> rates_{nullptr};

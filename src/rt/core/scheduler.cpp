@@ -151,7 +151,8 @@ scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores
       stacks_(options.stack_bytes, options.guard_pages),
       cores_(std::move(cores)),
       threads_(std::make_unique<threads>()),
-      cap_(options.workers) {
+      cap_(options.workers),
+      balance_(recorder.balance()) {
   PLX_ASSERT(conductor_ == nullptr || deterministic_);
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_.push_back(std::make_unique<worker>(*this, i));
@@ -224,6 +225,7 @@ void scheduler::thread_main(unsigned index) {
   w.thread_id.store(static_cast<int>(::gettid()), std::memory_order_relaxed);
 #endif
   w.boundary = now_ticks();
+  w.log->join(balance_, w.boundary);
   const signal_stack for_overflows(explain_overflow_);
   fiber thread_itself;
   fiber_adopt_thread(thread_itself);
@@ -233,6 +235,7 @@ void scheduler::thread_main(unsigned index) {
   fiber_switch(thread_itself, *w.current);
   run_after_switch();
   set_this_worker(nullptr);
+  w.log->leave(now_ticks());
   end_of_thread(w);
 }
 

@@ -23,6 +23,7 @@
 namespace plx {
 struct runtime_options;
 namespace probe {
+class idle_balance;
 class recorder;
 }  // namespace probe
 }  // namespace plx
@@ -379,6 +380,7 @@ class scheduler {
   ticks wanted_gap_ = 0;            // smallest requested gap in this round; 0: none. Guarded by poll_lock_
   std::atomic<ticks> poll_gap_{0};  // result of the last round
   std::atomic<ticks> nap_lateness_{ticks_from(5e-6)};  // how late a close nap ends, a running mean
+  probe::idle_balance& balance_;
 };
 
 /// The scheduler that submissions from the calling thread go to: on a worker its own, otherwise the oldest one of the

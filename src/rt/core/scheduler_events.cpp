@@ -190,6 +190,7 @@ bool scheduler::ask_pollers(worker& w) noexcept {
 void scheduler::record_polling(worker& w, ticks begin, ticks now) noexcept {
   w.boundary = now;
   w.log->background(ticks_between(begin, now));
+  w.log->ran_no_task(now);
   // This worker may be busy for long: an idle one has to continue polling.
   if (polls_pending_.load(std::memory_order_relaxed) && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
       n_searching_.load(std::memory_order_relaxed) == 0 && sleepers_miss_something())
@@ -223,6 +224,7 @@ ticks scheduler::close_gap(const worker& w) const noexcept {
 bool scheduler::run_pollers(worker& w) {
   if (n_pollers_.load(std::memory_order_relaxed) == 0 || !poll_lock_.try_lock()) return false;
   const ticks begin = now_ticks();
+  w.log->wakes(begin);
   const bool progressed = ask_pollers(w);
   last_polled_.store(&w, std::memory_order_relaxed);
   poll_lock_.unlock();

@@ -313,7 +313,7 @@ task* scheduler::search(worker& w) {
       if (const ticks deadline = last ? close_deadline(now) : 0; deadline != 0) {
         spin_end = deadline;  // the last searching worker stays awake for it
       } else {
-        w.log->idle_begins(begin, polled_before);
+        w.log->sleeps(begin, polled_before);
         const ticks nap = std::min(gap, spans_.close_nap);
         const bool got_up = sleep_until_work(w, gap == 0 ? 0 : nap - std::min(nap - 1, nap_cost()));
         spin_begin = now_ticks();

@@ -251,7 +251,7 @@ task* scheduler::next_task_on_bench(worker& w) {
   while (benched(w) && !stop_.load(std::memory_order_relaxed)) {
     t = w.inbox.pop();
     if (t != nullptr) break;
-    w.log->idle_begins(begin);
+    w.log->sleeps(begin, w.log->background_time(), true);
     sit_on_bench(w);
   }
   end_idling(w, begin, w.log->background_time());

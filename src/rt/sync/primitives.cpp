@@ -25,11 +25,13 @@ void mutex::lock_slowly() {
     // A waiter leaves the state `contended`; acquiring the lock this way costs at most one unnecessary check of the
     // list.
     if (state_.exchange(contended, std::memory_order_acquire) == unlocked) {
+      waits_.taken();
       guard_.unlock();
       return;
     }
     detail::wait_reason why("mutex", this, name_);
     why.holder = holder_of;
+    waits_.arrives();
     detail::wait_on(waiters_, guard_, why);
   }
 }
@@ -44,6 +46,7 @@ void mutex::unlock_slowly() {
   {
     spin_guard guard(guard_);
     w = waiters_.pop();
+    waits_.released(1, waiters_.empty());
     state_.store(unlocked, std::memory_order_release);  // pairs with the acquires in lock() and lock_slowly()
   }
   if (w != nullptr) w->notify();
@@ -285,8 +288,14 @@ bool handed_mutex::lock_until(ticks deadline) {
   }
   PLX_ASSERT((owner_ != me || deadline != no_deadline) &&
              "a task locked a mutex that it already holds (self-deadlock)");
-  if (!wait_on_until(waiters_, guard_, why(), deadline)) return false;
+  waits_.arrives();
+  if (!wait_on_until(waiters_, guard_, why(), deadline)) {
+    spin_guard guard(guard_);
+    waits_.gives_up();
+    return false;
+  }
   spin_guard guard(guard_);
+  waits_.taken();
   owner_ = me;
   std::atomic_ref(holder_).store(PLX_STACK_HERE(), std::memory_order_relaxed);
   return true;
@@ -304,6 +313,7 @@ void handed_mutex::unlock() {
     PLX_ASSERT(owner_ == current_task_id() && "a mutex was unlocked by a task that does not hold it");
     if (--depth_ > 0) return;
     next = waiters_.pop();
+    waits_.released(1, waiters_.empty());
     owner_ = next != nullptr ? &handed_over : nullptr;
     std::atomic_ref(holder_).store(0, std::memory_order_relaxed);
     depth_ = next != nullptr ? 1 : 0;
@@ -350,8 +360,16 @@ void shared_mutex::unlock() {
       if (next != nullptr) next->next = nullptr;
       writer_ = next != nullptr;
     }
+    released(next);
   }
   detail::notify_all(next);
+}
+
+// Requires: guard_ held; `admitted` are no longer in the lists.
+void shared_mutex::released(const waiter* admitted) noexcept {
+  unsigned n = 0;
+  for (const waiter* w = admitted; w != nullptr; w = w->next) ++n;
+  waits_.released(n, waiting_writers_.empty() && waiting_readers_.empty());
 }
 
 bool shared_mutex::try_lock_shared() noexcept {
@@ -366,7 +384,11 @@ void shared_mutex::unlock_shared() {
   {
     spin_guard guard(guard_);
     PLX_ASSERT(readers_ > 0 && "unlock_shared() of a shared_mutex that is not locked", readers_);
-    if (--readers_ == 0 && (next = waiting_writers_.pop()) != nullptr) writer_ = true;
+    if (--readers_ == 0 && (next = waiting_writers_.pop()) != nullptr) {
+      next->next = nullptr;
+      writer_ = true;
+    }
+    if (readers_ == 0) released(next);
   }
   if (next != nullptr) next->notify();
 }
@@ -380,7 +402,10 @@ bool shared_mutex::lock_until(ticks deadline) {
     holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
     return true;
   }
+  waits_.arrives();
   if (detail::wait_on_until(waiting_writers_, guard_, why("shared_mutex, to write"), deadline)) {
+    spin_guard guard(guard_);
+    waits_.taken();
     holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
     return true;
   }
@@ -388,7 +413,9 @@ bool shared_mutex::lock_until(ticks deadline) {
   waiter* readers = nullptr;
   {
     spin_guard guard(guard_);
+    waits_.gives_up();
     if (!writer_ && waiting_writers_.empty()) readers = admit_readers();
+    for (const waiter* w = readers; w != nullptr; w = w->next) waits_.gives_up();
   }
   detail::notify_all(readers);
   return false;
@@ -402,7 +429,11 @@ bool shared_mutex::lock_shared_until(ticks deadline) {
     guard_.unlock();
     return true;
   }
-  return detail::wait_on_until(waiting_readers_, guard_, why("shared_mutex, to read"), deadline);
+  waits_.arrives();
+  const bool admitted = detail::wait_on_until(waiting_readers_, guard_, why("shared_mutex, to read"), deadline);
+  spin_guard guard(guard_);
+  admitted ? waits_.taken() : waits_.gives_up();
+  return admitted;
 }
 
 }  // namespace plx

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "probe/record/worker_log.hpp"
 #include "rt/core/parker.hpp"
 #include "rt/core/scheduler.hpp"
 
@@ -98,6 +99,21 @@ waiter* wait_list::take_all() noexcept {
 
 void notify_all(waiter* first) {
   while (first != nullptr) std::exchange(first, first->next)->notify();
+}
+
+void waits_for_holder::gives_up() noexcept {
+  if (n_ == 0) return;
+  const ticks now = now_ticks();
+  begins_ -= now - (n_ * now - begins_) / n_;
+  --n_;
+}
+
+void waits_for_holder::blame_caller(unsigned admitted, bool none_left) noexcept {
+  const ticks now = now_ticks(), waited = n_ * now - begins_;
+  n_ = none_left || n_ < admitted ? 0 : n_ - admitted;  // 0 also if a waiter could not wait after all: see refuse()
+  begins_ = n_ * now;
+  const bool plausible = static_cast<std::int64_t>(waited) > 0;  // clocks of two sockets may differ
+  if (worker* w = this_worker(); w != nullptr && w->in_task && plausible) w->log->held_up(w->info.name, waited);
 }
 
 [[gnu::always_inline]] static inline void wait_in(wait_list& list, spinlock& guard, const wait_reason& what) {

@@ -48,6 +48,36 @@ class wait_list {
 
 void notify_all(waiter* first);
 
+/// How long the waiters of a lock wait for the task that holds it, for which this task is blamed: from the later of the
+/// waiter's arrival and the holder's, to the release. Guarded by the lock's own spinlock.
+/// Invariant: a waiter in the list is in `n_`, and in `begins_` the moment from which it waits for the present holder.
+class waits_for_holder {
+ public:
+  /// A waiter is about to be added to the list.
+  void arrives() noexcept {
+    begins_ += now_ticks();
+    ++n_;
+  }
+  /// The lock was free and is held again: the time between counts for no holder.
+  void taken() noexcept {
+    if (n_ != 0) begins_ = n_ * now_ticks();
+  }
+  /// A waiter has left the list by itself: nothing is known of its arrival, so that it counts as a mean one.
+  void gives_up() noexcept;
+  /// The calling task does not hold the lock any more, and has removed `admitted` waiters from the list; `none_left`:
+  /// it is empty. Blames it, if it is a task, for the time since the last call.
+  void released(unsigned admitted, bool none_left) noexcept {
+    if (n_ != 0) [[unlikely]]
+      blame_caller(admitted, none_left);
+  }
+
+ private:
+  void blame_caller(unsigned admitted, bool none_left) noexcept;
+
+  ticks begins_ = 0;  // summed over the waiters, modulo 2^64
+  std::uint32_t n_ = 0;
+};
+
 /// Waits until the caller is removed from `list` and notified. Requires: `guard` is held; it is released. Throws
 /// std::bad_alloc, with `guard` released and the caller in no list, if there is no memory for a stack to switch to.
 void wait_on(wait_list& list, spinlock& guard, const wait_reason& what);

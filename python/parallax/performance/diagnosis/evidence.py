@@ -268,6 +268,27 @@ class Evidence:
         return sorted(rows, key=lambda row: -row["total_s"])
 
     @cached_property
+    def idle_blame(self):
+        """{task type: idle seconds of workers that are charged to it}; None if the run does not have them."""
+        return self._blame("idle_blame_s") if self.threads is None else None
+
+    @cached_property
+    def lock_blame(self):
+        """{task type: seconds for which others waited for locks that it held}, or None."""
+        return self._blame("lock_blame_s") if self.threads is None else None
+
+    def _blame(self, column: str):
+        table = self.profile
+        if table is None or column not in table:
+            return None
+        return {str(name): float(s) for name, s in zip(table["name"], table.numbers(column))}
+
+    @cached_property
+    def unattributed_s(self) -> float:
+        """Idle time that is charged to no task type."""
+        return max(0.0, self.idle_s - sum((self.idle_blame or {}).values()))
+
+    @cached_property
     def wait_rows(self):
         """[{kind, label, waits, total_s, max_s}], the largest total first; what has one name is one row. None without
         waits.csv."""

@@ -179,6 +179,7 @@ def _moment(time_s: float) -> str:
 
 
 least_idle = 0.15  # of all workers' time
+least_blame = 0.5  # of the idle time: charged to one task type, or to none
 least_part = 0.10  # of all workers' time, idle for one cause
 least_imbalance = 0.15  # of the run: (most - mean) of the workers' seconds in tasks
 least_long_task = 0.25  # of the run: a task longer than that may hold up the others
@@ -188,6 +189,29 @@ whole_run = 0.90  # of the run
 
 
 def findings_about_idle_time(e: Evidence) -> list:
+    """The largest begins with the task type that is charged most of the idle time, if one is."""
+    found = _findings(e)
+    if found and e.lived_equally:
+        _name_the_blamed(e, max(found, key=lambda finding: finding.share))
+    return found
+
+
+def _name_the_blamed(e: Evidence, finding: Finding) -> None:
+    if not e.idle_blame or e.idle_s <= 0:
+        return
+    name, blamed_s = max(e.idle_blame.items(), key=lambda item: item[1])
+    none_ran = e.unattributed_s >= blamed_s
+    charged_s = e.unattributed_s if none_ran else blamed_s
+    share = charged_s / e.idle_s
+    if share < least_blame:
+        return
+    part = f"{share_text(share)} of the workers' idle time ({seconds(charged_s)})"
+    begin = f"In {part} no task ran" if none_ran else f'"{short(name)}" is charged {part}, as it ran meanwhile'
+    finding.text = f"{begin}; {finding.text[0].lower()}{finding.text[1:]}"
+    finding.figures.update({"blamed": None if none_ran else name, "blamed_s": charged_s, "blamed_share": share})
+
+
+def _findings(e: Evidence) -> list:
     if not e.has_workers or e.n_workers < 2:
         return [f for f in [_lock_of_threads(e) if e.has_workers and not e.lived_equally else None] if f]
     if not e.lived_equally:
@@ -286,6 +310,11 @@ def _locked(e: Evidence, parts: IdleTime):
         return None
     words, advice, figures = _lock_words(lock)
     when = f" {phase.when(e.wall_s)[0].lower()}{phase.when(e.wall_s)[1:]}".rstrip(",") if phase.spans else ""
+    if e.lock_blame and sum(e.lock_blame.values()) > 0:
+        holder, held_s = max(e.lock_blame.items(), key=lambda item: item[1])
+        figures["holder"] = holder
+        share = share_text(held_s / sum(e.lock_blame.values()))
+        words += f', {share} of that time, without queues, while "{short(holder)}" held a lock'
     text = f"Tasks {words}. Workers were idle for {seconds(phase.idle_s)} of their time{when} as tasks waited for locks"
     return _claim(e, "contention", phase.idle_s, text, advice, figures)
 

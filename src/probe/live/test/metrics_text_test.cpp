@@ -50,6 +50,20 @@ TEST(MetricsText, ValuesThatAreNotNumbers) {
   EXPECT_THAT(text, HasSubstr("plx_a_down -Inf\n"));
 }
 
+TEST(MetricsText, BlameByTaskType) {
+  const counter_registry c;
+  EXPECT_EQ(metrics_text(c, {}), "");
+  EXPECT_EQ(
+      metrics_text(c, {{.name = "set \"up\"", .blamed_s = 1.5, .lock_waits_s = 0.25}}),
+      "# HELP plx_task_idle_blame_seconds_total Idle time of workers while a task of this type ran, as far as it is "
+      "charged to it\n"
+      "# TYPE plx_task_idle_blame_seconds_total counter\n"
+      "plx_task_idle_blame_seconds_total{task=\"set \\\"up\\\"\"} 1.5\n"
+      "# HELP plx_task_lock_blame_seconds_total Time for which tasks waited for a lock that a task of this type held\n"
+      "# TYPE plx_task_lock_blame_seconds_total counter\n"
+      "plx_task_lock_blame_seconds_total{task=\"set \\\"up\\\"\"} 0.25\n");
+}
+
 TEST(MetricsText, NoSampleTwice) {
   counter_registry c;
   const auto a = c.add({"/a/b-c"}, [] { return 1; });

@@ -1,0 +1,228 @@
+// Blame for idle time and for waits on locks, in runs whose answer follows from their structure.
+//
+// Tasks hold their worker in a sleep of the operating system, so that other programs on the cores change little; the
+// expected values are made of times that the same run measured.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <chrono>
+#include <string_view>
+#include <thread>
+
+#include "base/test/timeout_test.hpp"
+#include "control/actuator.hpp"
+#include "probe/record/recorder.hpp"
+#include "rt/event.hpp"
+#include "rt/latch.hpp"
+#include "rt/mutex.hpp"
+#include "rt/runtime.hpp"
+#include "rt/shared_mutex.hpp"
+#include "rt/task_group.hpp"
+#include "rt/thread.hpp"
+
+namespace {
+
+using plx::probe::task_statistics;
+using namespace std::chrono_literals;
+
+plx::task_info named(std::string_view name) { return {plx::probe::register_name(name)}; }
+
+/// Occupies the worker.
+void hold(std::chrono::milliseconds t) { std::this_thread::sleep_for(t); }
+
+/// A runtime of four workers, all of which have begun and sleep.
+struct sleeping_workers {
+  sleeping_workers() { EXPECT_TRUE(all_sleep()); }
+
+  bool all_sleep() {
+    return plx::comes_true([&] {
+      const auto before = times();
+      std::this_thread::sleep_for(2ms);
+      const auto after = times();
+      for (unsigned i = 0; i < 4; ++i)
+        if (!(after[i].idle_s > before[i].idle_s)) return false;
+      return true;
+    });
+  }
+  std::array<plx::probe::worker_times, 4> times() {
+    std::array<plx::probe::worker_times, 4> all;
+    for (unsigned i = 0; i < 4; ++i) all[i] = rt.recorder().times(i);
+    return all;
+  }
+  double idle_s() {
+    double sum = 0;
+    for (const auto& t : times()) sum += t.idle_s;
+    return sum;
+  }
+  task_statistics of(std::string_view name) {
+    for (const task_statistics& t : rt.recorder().tasks())
+      if (t.name == name) return t;
+    return {};
+  }
+  /// Charges, and what is charged to none, sum to the idle time.
+  void expect_identity() {
+    ASSERT_TRUE(all_sleep());
+    const double before = idle_s();
+    const plx::probe::idle_blame b = rt.recorder().blame();
+    const double after = idle_s(), sum = b.blamed_s + b.unattributed_s;
+    EXPECT_GE(sum, 0.99 * before);
+    EXPECT_LE(sum, 1.01 * after);
+  }
+
+  plx::runtime rt{{.workers = 4}};
+};
+
+TEST(blame, a_serial_part_is_blamed_for_three_idle_workers) {
+  sleeping_workers r;
+  r.rt.run(named("blame/setup"), [] { hold(60ms); });
+  r.expect_identity();
+  const task_statistics t = r.of("blame/setup");
+  EXPECT_GE(t.blamed_s, 2.7 * t.total_s);
+  EXPECT_LE(t.blamed_s, 3.01 * t.total_s);
+}
+
+TEST(blame, the_longest_of_four_tasks_is_blamed_for_the_end) {
+  sleeping_workers r;
+  r.rt.run(named("blame/main"), [] {
+    plx::latch all(4);
+    plx::task_group g;
+    for (int i = 0; i < 4; ++i)
+      g.run(named(i == 0 ? "blame/long" : "blame/short"), [&all, i] {
+        all.count_down();
+        while (!all.try_wait()) hold(1ms);  // so that each has a worker of its own
+        hold(i == 0 ? 200ms : 20ms);
+      });
+    g.wait();
+  });
+  r.expect_identity();
+  const task_statistics longest = r.of("blame/long"), other = r.of("blame/short");
+  EXPECT_GE(longest.blamed_s, 3 * 0.7 * (longest.total_s - other.max_s));
+  EXPECT_LE(other.blamed_s, 0.3 * longest.blamed_s);
+}
+
+TEST(blame, two_tasks_share_the_idle_time_of_two_workers) {
+  sleeping_workers r;
+  r.rt.run(named("blame/main"), [] {
+    plx::task_group g;
+    for (int i = 0; i < 2; ++i) g.run(named("blame/one of two"), [] { hold(100ms); });
+    g.wait();
+  });
+  r.expect_identity();
+  const task_statistics t = r.of("blame/one of two");
+  EXPECT_EQ(t.calls, 2u);
+  // 1 s per second of each if they ran at the same time, 3 if one after the other.
+  EXPECT_GE(t.blamed_s, 0.9 * t.total_s);
+  EXPECT_LE(t.blamed_s, 3.01 * t.total_s);
+}
+
+TEST(blame, idle_time_without_a_task_is_unattributed) {
+  sleeping_workers r;
+  const double before_s = r.rt.recorder().blame().unattributed_s;
+  r.rt.run(named("blame/sleeps"), [] { plx::this_thread::sleep_for(50ms); });
+  hold(50ms);  // the program does something else than tasks
+  r.expect_identity();
+  EXPECT_LE(r.of("blame/sleeps").blamed_s, 0.1 * r.rt.recorder().blame().unattributed_s);
+  EXPECT_GT(r.rt.recorder().blame().unattributed_s, before_s + 4 * 0.1);
+}
+
+TEST(blame, parked_workers_are_charged_to_none) {
+  sleeping_workers r;
+  auto cap = r.rt.actuators().find_as<std::int64_t>("worker-cap").value();
+  ASSERT_TRUE(cap->set(1, "test", "").has_value());
+  ASSERT_TRUE(r.all_sleep());
+  r.rt.run(named("blame/alone"), [] { hold(60ms); });
+  r.expect_identity();
+  EXPECT_LE(r.of("blame/alone").blamed_s, 0.1 * r.of("blame/alone").total_s);
+}
+
+/// Three tasks wait for a lock while its holder runs; then each of them has it for a moment.
+template <class Lock, class Wait>
+void convoy(Lock lock, Wait wait) {
+  plx::event held;
+  plx::task_group g;
+  g.run(named("blame/holder"), [&] {
+    const auto guard = lock();
+    held.set();
+    hold(100ms);
+  });
+  held.wait();
+  for (int i = 0; i < 3; ++i) g.run(named("blame/guest"), [&] { wait(); });
+  g.wait();
+}
+
+void expect_the_holder_blamed(sleeping_workers& r, std::string_view kind) {
+  r.expect_identity();
+  const task_statistics holder = r.of("blame/holder"), guest = r.of("blame/guest");
+  double waited_s = 0;
+  for (const auto& w : r.rt.recorder().waits())
+    if (w.kind == kind) waited_s += w.total_s;
+  EXPECT_LE(holder.lock_waits_s + guest.lock_waits_s, waited_s) << "a wait includes the time in a queue";
+  EXPECT_GE(holder.lock_waits_s, 0.8 * waited_s);
+  EXPECT_LE(guest.lock_waits_s, 0.1 * holder.lock_waits_s);
+  EXPECT_GE(holder.blamed_s, 0.8 * 3 * holder.total_s) << "the others had nothing else to do";
+}
+
+TEST(blame, waits_for_a_mutex_go_to_its_holder) {
+  sleeping_workers r;
+  plx::mutex m;
+  r.rt.run(named("blame/main"),
+           [&] { convoy([&] { return std::unique_lock(m); }, [&] { std::lock_guard guard(m); }); });
+  expect_the_holder_blamed(r, "mutex");
+}
+
+TEST(blame, waits_for_a_recursive_mutex_go_to_its_holder) {
+  sleeping_workers r;
+  plx::recursive_timed_mutex m;
+  r.rt.run(named("blame/main"), [&] {
+    convoy([&] { return std::unique_lock(m); },
+           [&] {
+             EXPECT_FALSE(m.try_lock_for(1ms));
+             std::lock_guard guard(m);
+           });
+  });
+  expect_the_holder_blamed(r, "mutex");
+}
+
+TEST(blame, waits_for_a_shared_mutex_go_to_its_writer) {
+  sleeping_workers r;
+  plx::shared_mutex m;
+  r.rt.run(named("blame/main"),
+           [&] { convoy([&] { return std::unique_lock(m); }, [&] { plx::shared_lock guard(m); }); });
+  expect_the_holder_blamed(r, "shared_mutex");
+}
+
+TEST(blame, waits_for_readers_go_to_the_last_of_them) {
+  sleeping_workers r;
+  plx::shared_timed_mutex m;
+  r.rt.run(named("blame/main"), [&] {
+    convoy([&] { return plx::shared_lock(m); },
+           [&] {
+             EXPECT_FALSE(m.try_lock_for(1ms));
+             std::lock_guard guard(m);
+           });
+  });
+  expect_the_holder_blamed(r, "shared_mutex");
+}
+
+/// The last of 20 waiters waits for 19 holders: each is blamed for its own part.
+TEST(blame, a_queue_of_equal_tasks_is_blamed_for_what_they_wait) {
+  sleeping_workers r;
+  plx::mutex m;
+  r.rt.run(named("blame/main"), [&] {
+    plx::task_group g;
+    for (int i = 0; i < 20; ++i)
+      g.run(named("blame/deposit"), [&] {
+        std::lock_guard guard(m);
+        plx::this_thread::sleep_for(2ms);  // suspended: no task runs
+      });
+    g.wait();
+  });
+  r.expect_identity();
+  double waited_s = 0;
+  for (const auto& w : r.rt.recorder().waits())
+    if (w.kind == "mutex") waited_s += w.total_s;
+  EXPECT_LE(r.of("blame/deposit").lock_waits_s, waited_s);
+  EXPECT_GE(r.of("blame/deposit").lock_waits_s, 0.7 * waited_s);
+}
+
+}  // namespace
