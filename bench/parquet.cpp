@@ -5,19 +5,25 @@
 //   mpirun -n 2 bench_parquet inside rotation [--json FILE]
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "net/action.hpp"
+#include "net/buffer.hpp"
 #include "net/collectives.hpp"
 #include "net/core/node.hpp"
 #include "net/job.hpp"
 #include "num/dense/linear_algebra.hpp"
+#include "num/large_vector.hpp"
 #include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
 #include "parquet/solver/solver.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
+
+void bench_drop_block(const plx::buffer<std::complex<double>>&) {}
 
 namespace {
 
@@ -79,18 +85,101 @@ void add_products(runtime& rt, bench::report& report) {
              bench::higher);
 }
 
-// GB/s sent by one process: bytes of rows for the other one over the time of the rotations, local rows included.
+// GB/s of reading contributions into a small buffer and adding them to Gamma, on one worker and without messages; the
+// best of several.
+void add_map(runtime& rt, bench::report& report) {
+  const auto model = plaquette();
+  const vertex_grid grid(model.lattice, 16, 16);
+  double read = 0, added = 0;
+  rt.run([&] {
+    const propagator g(model, qmc::matsubara_function(4, 128), 1);
+    const large_vector<complex> values(grid.size(), complex(1, 2));
+    large_vector<complex> gamma(grid.size());
+    std::vector<complex> together(rotation_exchange::block_numbers);
+    const vertex_reader phi(grid, g, values.data());
+    const rotation_map map(grid);
+    const auto runs = runs_of(grid, 0, grid.n_slabs());
+    for (int turn = 0; turn < 3 * turns; ++turn)
+      for (const rotation r : all_rotations) {
+        double bytes = 0, read_s = 0, added_s = 0;
+        for (const auto& source : runs)
+          for (const auto& target : runs) {
+            const auto columns = map.columns_of(r, target.frequency, source.frequency);
+            const double begin = monotonic_seconds();
+            complex* at = together.data();
+            for (int c = 0; c < columns.count; ++c) {
+              const rotation_map::step s{r, source.frequency, target, columns.first + c};
+              map.gather(phi, s, source.momenta, at);
+              at += map.size_of(s, source.momenta);
+            }
+            const double middle = monotonic_seconds();
+            bytes += static_cast<double>(at - together.data()) * sizeof(complex);
+            at = together.data();
+            for (int c = 0; c < columns.count; ++c) {
+              const rotation_map::step s{r, source.frequency, target, columns.first + c};
+              map.add(at, s, source.momenta, gamma.data(), 0);
+              at += map.size_of(s, source.momenta);
+            }
+            read_s += middle - begin;
+            added_s += monotonic_seconds() - middle;
+          }
+        read = std::max(read, 1e-9 * bytes / read_s);
+        added = std::max(added, 1e-9 * bytes / added_s);
+      }
+  });
+  report.add("parquet/rotation/read", read, "GB/s", bench::higher);
+  report.add("parquet/rotation/add", added, "GB/s", bench::higher);
+}
+
+struct nothing_follows final : rotation_listener {
+  void complete(int, bool) override {}
+};
+
+// GB/s sent by one process: bytes of rows for the other one over the time of the rotations, local rows and the memory
+// where Gamma begins included.
 double rotation_gb_s(const vertex_reader& phi, const team& members, rotation_form form) {
   std::vector<double> rates;
   rotation_exchange exchange(phi.grid(), members, form);
+  const auto& grid = phi.grid();
+  large_vector<complex> gamma(grid.slab_offset(grid.first_slab(members.rank() + 1, 2)) -
+                              grid.slab_offset(grid.first_slab(members.rank(), 2)));
+  nothing_follows listener;
   for (int turn = 0; turn <= turns; ++turn) {
+    const double begin = monotonic_seconds();
+    exchange.prepare(phi.green(), gamma.data());
+    const double prepared = monotonic_seconds() - begin;
     members.communicator().barrier().get();
-    const auto work = exchange.rotate(phi);
+    const auto work = exchange.rotate(phi, listener);
     double slowest = 0;
-    for (const double s : members.gather(std::vector<double>{work.seconds})) slowest = std::max(slowest, s);
+    for (const double s : members.gather(std::vector<double>{prepared + work.seconds})) slowest = std::max(slowest, s);
     if (turn > 0) rates.push_back(1e-9 * work.sent_bytes / slowest);
   }
   members.communicator().barrier().get();
+  return bench::median(rates);
+}
+
+// The same bytes in messages of the same size, which are received and dropped.
+double blocks_gb_s(const team& members, double bytes) {
+  std::vector<double> rates;
+  const auto n = static_cast<std::size_t>(bytes / sizeof(complex) / rotation_exchange::block_numbers);
+  for (int turn = 0; turn <= turns; ++turn) {
+    members.communicator().barrier().get();
+    const double begin = monotonic_seconds();
+    std::deque<future<void>> on_way;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (on_way.size() == rotation_exchange::blocks_on_way) {
+        on_way.front().get();
+        on_way.pop_front();
+      }
+      on_way.push_back(async<&bench_drop_block>(members.communicator().members()[1 - members.rank()],
+                                                buffer<complex>(rotation_exchange::block_numbers)));
+    }
+    for (auto& one : on_way) one.get();
+    members.communicator().barrier().get();
+    const double seconds = monotonic_seconds() - begin;
+    if (turn > 0)
+      rates.push_back(1e-9 * static_cast<double>(n * rotation_exchange::block_numbers * sizeof(complex)) / seconds);
+  }
   return bench::median(rates);
 }
 
@@ -126,17 +215,20 @@ int inside_job(bench::report& report, const std::string& part) {
     const vertex_grid grid(model.lattice, 16, 16);
     const propagator g(model, qmc::matsubara_function(4, 128), 1);
     const int first = grid.first_slab(members.rank(), 2), last = grid.first_slab(members.rank() + 1, 2);
-    const std::vector<complex> values(grid.slab_offset(last) - grid.slab_offset(first), complex(1, 2));
+    const large_vector<complex> values(grid.slab_offset(last) - grid.slab_offset(first), complex(1, 2));
     const vertex_reader phi(grid, g, values.data(), first);
     const double packed = rotation_gb_s(phi, members, rotation_form::packed),
                  coalesced = rotation_gb_s(phi, members, rotation_form::coalesced),
                  adaptive = rotation_gb_s(phi, members, rotation_form::adaptive),
-                 rows = rotation_gb_s(phi, members, rotation_form::rows), transport = transport_gb_s(members, 32e6);
+                 rows = rotation_gb_s(phi, members, rotation_form::rows), blocks = blocks_gb_s(members, 32e6),
+                 transport = transport_gb_s(members, 32e6);
     if (members.rank() != 0) return;
     report.add("parquet/rotation/rows", rows, "GB/s each way", bench::higher);
     report.add("parquet/rotation/coalesced", coalesced, "GB/s each way", bench::higher);
     report.add("parquet/rotation/adaptive", adaptive, "GB/s each way", bench::higher);
     report.add("parquet/rotation/packed", packed, "GB/s each way", bench::higher);
+    report.add("parquet/rotation/blocks", blocks, "GB/s each way", bench::higher);
+    report.add("parquet/rotation/share", packed / transport, "of the transport", bench::higher);
     report.add("parquet/rotation/transport", transport, "GB/s each way", bench::higher);
   });
   return job.here() == 0 ? report.finish() : 0;
@@ -156,5 +248,6 @@ int main(int argc, char** argv) {
   }
   runtime one({.workers = 1});
   add_products(one, report);
+  add_map(one, report);
   return report.finish();
 }

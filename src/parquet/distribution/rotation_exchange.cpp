@@ -1,7 +1,8 @@
 #include "parquet/distribution/rotation_exchange.hpp"
 
 #include <algorithm>
-#include <atomic>
+#include <deque>
+#include <mutex>
 #include <stdexcept>
 
 #include "base/clock.hpp"
@@ -9,6 +10,7 @@
 #include "net/coalescing.hpp"
 #include "net/collectives.hpp"
 #include "rt/for_loop.hpp"
+#include "rt/future.hpp"
 #include "rt/latch.hpp"
 
 namespace plx::parquet {
@@ -25,275 +27,295 @@ class exchange_place final : public net::service {
 };
 std::atomic<rotation_exchange*>& place() { return net::node_here().get<exchange_place>().current; }
 
-}  // namespace
-
-void parquet_store_row(std::uint64_t number, const std::vector<complex>& values) {
+rotation_exchange& exchange_here() {
   // acquire: pairs with the release in the constructor; the barrier there is before the first row is sent.
   rotation_exchange* here = place().load(std::memory_order_acquire);
   if (here == nullptr) throw std::runtime_error("a row of a vertex for a locality that does not rotate");
-  here->receive(number, values);
+  return *here;
 }
 
-rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& members, rotation_form form)
-    : grid_(grid), team_(members), form_(form) {
-  for (unsigned rank = 0; rank <= team_.size(); ++rank) firsts_.push_back(grid.first_slab(rank, team_.size()));
-  const int begin = first(team_.rank()), end = first(team_.rank() + 1);
-  rotated_.resize(static_cast<std::size_t>(end - begin) * all_rotations.size());
-  for (int s = begin; s < end; ++s) {
-    const std::size_t outside = grid.rows(grid.transfer_of(s).frequency) - 1;
-    for (const rotation r : all_rotations) rotated_[index(r, s)].resize(outside * outside);
+}  // namespace
+
+void parquet_store_row(std::uint64_t number, const std::vector<complex>& values) {
+  exchange_here().receive(number, values);
+}
+void parquet_store_block(const rotation_block& block, const buffer<complex>& values) {
+  exchange_here().receive(block, values);
+}
+
+// Messages that have been sent and not yet been stored.
+class rotation_exchange::window {
+ public:
+  void add(future<void> sent) {
+    std::unique_lock guard(lock_);
+    while (on_way_.size() >= blocks_on_way) wait_for_oldest(guard);
+    on_way_.push_back(std::move(sent));
   }
-  for (int s = 0; s < grid.n_slabs(); ++s)
-    for (const rotation r : all_rotations)
-      if (s < begin || s >= end) each_row(s, r, team_.rank(), [&](const row&, int) { ++expected_rows_; });
+  void wait_for_all() {
+    std::unique_lock guard(lock_);
+    while (!on_way_.empty()) wait_for_oldest(guard);
+  }
+
+ private:
+  void wait_for_oldest(std::unique_lock<mutex>& guard) {
+    future<void> oldest = std::move(on_way_.front());
+    on_way_.pop_front();
+    guard.unlock();
+    oldest.get();
+    guard.lock();
+  }
+  mutex lock_;
+  std::deque<future<void>> on_way_;
+};
+
+rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& members, rotation_form form)
+    : grid_(grid),
+      team_(members),
+      form_(form),
+      map_(grid),
+      locks_(2 * static_cast<std::size_t>(grid.bosons())),
+      window_(std::make_unique<window>()) {
+  for (unsigned rank = 0; rank <= team_.size(); ++rank) firsts_.push_back(grid.first_slab(rank, team_.size()));
+  for (unsigned rank = 0; rank < team_.size(); ++rank) runs_.push_back(runs_of(grid, firsts_[rank], firsts_[rank + 1]));
+  const int own = firsts_[team_.rank() + 1] - firsts_[team_.rank()];
+  missing_ = std::vector<std::atomic<std::int64_t>>(2 * static_cast<std::size_t>(own));
   if (form_ == rotation_form::rows) coalesce<&parquet_store_row>(no_coalescing);
   if (form_ == rotation_form::coalesced) coalesce<&parquet_store_row>({.parcels = 128, .interval_us = 1000});
   if (form_ == rotation_form::adaptive) coalesce<&parquet_store_row>(plx::adaptive);
-  missing_ = std::make_unique<latch>(expected_rows_);
   place().store(this, std::memory_order_release);
   team_.communicator().barrier().get();
 }
 
 rotation_exchange::~rotation_exchange() { place().store(nullptr, std::memory_order_release); }
 
-// f(row, size) for the rows of a source slab that a rotation of the slabs of a rank reads.
-template <class F>
-void rotation_exchange::each_row(int source_slab, rotation r, unsigned to_rank, F&& f) const {
-  const transfer from = grid_.transfer_of(source_slab);
-  for (const int sign : {1, -1}) {
-    if (sign < 0 && from.frequency == 0) continue;
-    for (int target = first(to_rank); target < first(to_rank + 1); ++target) {
-      const row at{r, target, {from.momentum, sign * from.frequency}};
-      if (const int size = row_size(at); size > 0) f(at, size);
+void rotation_exchange::prepare(const propagator& g, complex* gamma) {
+  const int first = firsts_[team_.rank()], last = firsts_[team_.rank() + 1];
+  gamma_ = gamma;
+  listener_ = nullptr;
+  const vertex_reader beyond(grid_, g, nullptr);
+  for_loop({probe::register_name("parquet/beyond"), probe::no_key}, first, last, [&](int s) {
+    const transfer q = grid_.transfer_of(s);
+    const int rows = grid_.rows(q.frequency);
+    for (const bool ph : {true, false}) {
+      complex* a = gamma + (grid_.offset(s, ph ? channel::density : channel::singlet) - grid_.slab_offset(first));
+      complex* b = a + static_cast<std::size_t>(rows) * rows;
+      map_.start(beyond, ph, q, {a, rows, rows, rows}, {b, rows, rows, rows});
+      std::int64_t columns = 0;
+      for (const rotation r : all_rotations)
+        for (int m = 1 - grid_.bosons(); enters_particle_hole(r) == ph && m < grid_.bosons(); ++m)
+          columns += map_.columns_of(r, q.frequency, m).count;
+      // relaxed: the collective call that follows is before the first contribution.
+      missing_[2 * (s - first) + (ph ? 0 : 1)].store(1 + columns * grid_.n_momenta(), std::memory_order_relaxed);
     }
-  }
+  });
+  incomplete_ = std::make_unique<latch>(2 * (last - first));
 }
 
-// f(n, n', column, column'): the frequencies of a row's elements, and their columns in the slab of the target.
+// The next steps of a job with at most `most` numbers together, or one step: f(step, source momenta, numbers).
 template <class F>
-void rotation_exchange::each_column(const row& at, F&& f) const {
-  const int m = grid_.transfer_of(at.target).frequency, begin = grid_.first(enters_particle_hole(at.r), m),
-            columns = grid_.columns(m);
-  for (int column = 0; column < columns; ++column) {
-    const int np = partner(grid_.lattice(), at.r, {0, begin + column}, {0, m}, {0, at.source.m}).n;
-    if (np >= begin && np < begin + columns) f(begin + column, np, column, np - begin);
-  }
-}
-
-int rotation_exchange::row_size(const row& at) const noexcept {
-  const int m = grid_.transfer_of(at.target).frequency, columns = grid_.columns(m),
-            begin = grid_.first(enters_particle_hole(at.r), m);
-  int distance = 0;  // columns without a partner
-  switch (at.r) {
-    case rotation::crossed:
-    case rotation::direct:
-      distance = at.source.m;
-      break;
-    case rotation::pairs:  // n + n' = source.m - m - 1, while 2 begin + columns - 1 is the middle of all sums
-      distance = at.source.m - m - 1 - (2 * begin + columns - 1);
-      break;
-    case rotation::exchanged:
-      distance = m - 1 - at.source.m - (2 * begin + columns - 1);
-      break;
-  }
-  return std::max(0, columns - std::abs(distance)) * grid_.n_momenta();
-}
-
-std::uint64_t rotation_exchange::number_of(const row& at) const noexcept {
-  const std::uint64_t slab = static_cast<std::uint64_t>(at.r) * grid_.n_slabs() + at.target;
-  return (slab * (2 * grid_.bosons() - 1) + at.source.m + grid_.bosons() - 1) * grid_.n_momenta() + at.source.k;
-}
-
-auto rotation_exchange::row_of(std::uint64_t number) const -> row {
-  const std::uint64_t n_momenta = grid_.n_momenta(), n_m = 2 * grid_.bosons() - 1, n_slabs = grid_.n_slabs();
-  if (number >= all_rotations.size() * n_slabs * n_m * n_momenta)
-    throw std::runtime_error("a row of a vertex with an impossible number");
-  const std::uint64_t slab = number / n_momenta / n_m;
-  return {static_cast<rotation>(slab / n_slabs),
-          static_cast<int>(slab % n_slabs),
-          {static_cast<int>(number % n_momenta), static_cast<int>(number / n_momenta % n_m) - grid_.bosons() + 1}};
-}
-
-void rotation_exchange::fill(const vertex_reader& local, const row& at, complex* out) const {
-  const auto& lattice = grid_.lattice();
-  const transfer q = grid_.transfer_of(at.target);
-  const int n_momenta = grid_.n_momenta();
-  std::vector<int> second(n_momenta);  // by K
-  for (int k = 0; k < n_momenta; ++k) {
-    const int kp = partner(lattice, at.r, {k, 0}, {q.momentum, 0}, {at.source.k, 0}).k;
-    second[k] = rotated(lattice, at.r, {k, 0}, {kp, 0}, {q.momentum, 0}).kp.k;
-  }
-  each_column(at, [&](int n, int np, int, int) {
-    const auto place = rotated(lattice, at.r, {0, n}, {0, np}, {0, q.frequency});
-    const vertex_window window = local.at(reads_particle_hole(at.r), place.k.n, place.kp.n, place.q.m);
-    for (int k = 0; k < n_momenta; ++k) {
-      const auto v = window(k, second[k], at.source.k);
-      *out++ = v.a;
-      *out++ = v.b;
+std::size_t rotation_exchange::take(const job& j, cursor& at, std::size_t most, F&& f) const {
+  const auto& targets = runs_[j.to];
+  const slab_run& source = source_of(j);
+  const int source_m = j.sign * source.frequency;
+  std::size_t taken = 0;
+  while (at.target_run < static_cast<int>(targets.size())) {
+    const slab_run& target = targets[at.target_run];
+    const auto columns = map_.columns_of(j.r, target.frequency, source_m);
+    if (at.column >= columns.count) {
+      ++at.target_run;
+      at.column = 0;
+      continue;
     }
+    const rotation_map::step s{j.r, source_m, target, columns.first + at.column};
+    const std::size_t size = map_.size_of(s, source.momenta);
+    if (taken > 0 && taken + size > most) break;
+    f(s, source.momenta, size);
+    taken += size;
+    ++at.column;
+  }
+  return taken;
+}
+
+std::size_t rotation_exchange::fill(const vertex_reader& local, const job& j, cursor at, complex* out,
+                                    std::size_t size) const {
+  return take(j, at, size, [&](const rotation_map::step& s, const momentum_range& source, std::size_t numbers) {
+    map_.gather(local, s, source, out);
+    out += numbers;
   });
 }
 
-void rotation_exchange::store(const row& at, const complex* in) {
-  auto& to = rotated_[index(at.r, at.target)];
-  const transfer q = grid_.transfer_of(at.target);
-  const int n_momenta = grid_.n_momenta();
-  const std::size_t outside = grid_.rows(q.frequency) - 1;
-  std::vector<int> partners(n_momenta);  // by K
-  for (int k = 0; k < n_momenta; ++k)
-    partners[k] = partner(grid_.lattice(), at.r, {k, 0}, {q.momentum, 0}, {at.source.k, 0}).k;
-  each_column(at, [&](int, int, int column, int other) {
-    channel_pair* begin = to.data() + static_cast<std::size_t>(column) * n_momenta +
-                          static_cast<std::size_t>(other) * n_momenta * outside;
-    for (int k = 0; k < n_momenta; ++k, in += 2) begin[k + partners[k] * outside] = {in[0], in[1]};
-  });
+// A slab is complete when its last contribution arrives.
+void rotation_exchange::arrived(bool particle_hole, int slab, int columns) {
+  auto& missing = missing_[2 * (slab - firsts_[team_.rank()]) + (particle_hole ? 0 : 1)];
+  // acq_rel: what others have added to the slab happens before complete().
+  if (missing.fetch_sub(columns, std::memory_order_acq_rel) != columns) return;
+  listener_->complete(slab, particle_hole);
+  incomplete_->count_down();
+}
+
+std::size_t rotation_exchange::store(const job& j, cursor at, const complex* in, std::size_t size) {
+  const bool ph = enters_particle_hole(j.r);
+  const int own = firsts_[team_.rank()];
+  std::unique_lock<mutex> guard;
+  const slab_run* target = nullptr;  // of the lock
+  int columns = 0;
+  const auto end_run = [&] {
+    if (target == nullptr) return;
+    guard.unlock();
+    for (int q = target->momenta.first; q < target->momenta.last; ++q)
+      arrived(ph, grid_.slab({q, target->frequency}), columns * source_of(j).momenta.count());
+  };
+  const slab_run* next = nullptr;
+  const std::size_t taken =
+      take(j, at, size, [&](const rotation_map::step& s, const momentum_range& source, std::size_t numbers) {
+        next = &runs_[j.to][at.target_run];
+        if (next != target) {
+          end_run();
+          target = next;
+          columns = 0;
+          guard = std::unique_lock(locks_[2 * static_cast<std::size_t>(target->frequency) + (ph ? 0 : 1)]);
+        }
+        map_.add(in, s, source, gamma_, own);
+        in += numbers;
+        ++columns;
+      });
+  end_run();
+  return taken;
+}
+
+void rotation_exchange::receive(const rotation_block& block, const buffer<complex>& values) {
+  const unsigned me = team_.rank();
+  const auto malformed = [] { throw std::runtime_error("packed rows of a vertex of another size than expected"); };
+  if (block.r >= all_rotations.size() || block.from >= team_.size() || block.source_run >= runs_[block.from].size() ||
+      block.target_run >= runs_[me].size() || block.column < 0 || (block.sign != 1 && block.sign != -1))
+    malformed();
+  const job j{static_cast<rotation>(block.r), block.from, me, static_cast<int>(block.source_run), block.sign};
+  const cursor begin{static_cast<int>(block.target_run), block.column};
+  cursor end = begin;
+  if (take(j, end, values.size(), [](auto&&...) {}) != values.size()) malformed();
+  store(j, begin, values.data(), values.size());
+}
+
+void rotation_exchange::move_locally(const vertex_reader& local, const job& j) {
+  std::vector<complex> together(block_numbers / 4);  // in the cache
+  for (cursor at, end;; at = end) {
+    const std::size_t size = take(j, end, together.size(), [](auto&&...) {});
+    if (size == 0) return;
+    if (size > together.size()) together.resize(size);
+    fill(local, j, at, together.data(), size);
+    store(j, at, together.data(), size);
+  }
+}
+
+void rotation_exchange::send_blocks(const vertex_reader& local, const job& j, rotation_work& work) {
+  for (cursor at, end;; at = end) {
+    const std::size_t size = take(j, end, block_numbers, [](auto&&...) {});
+    if (size == 0) return;
+    buffer<complex> values(size);
+    fill(local, j, at, values.data(), size);
+    const rotation_block block{
+        static_cast<std::uint32_t>(j.r),           team_.rank(), static_cast<std::uint32_t>(j.source_run),
+        static_cast<std::uint32_t>(at.target_run), j.sign,       at.column};
+    window_->add(async<&parquet_store_block>(team_.communicator().members()[j.to], block, std::move(values)));
+    work.sent_bytes += static_cast<double>(size) * sizeof(complex);
+    ++work.messages;
+  }
+}
+
+// Rows have numbers: (((rotation, target slab), source frequency), source momentum).
+void rotation_exchange::send_rows(const vertex_reader& local, const job& j, rotation_work& work) const {
+  const slab_run& source = source_of(j);
+  const int source_m = j.sign * source.frequency;
+  for (const slab_run& run : runs_[j.to]) {
+    const auto columns = map_.columns_of(j.r, run.frequency, source_m);
+    const std::size_t step = 2 * static_cast<std::size_t>(grid_.n_momenta());
+    for (int target = run.momenta.first; columns.count > 0 && target < run.momenta.last; ++target)
+      for (int q = source.momenta.first; q < source.momenta.last; ++q) {
+        std::vector<complex> values(columns.count * step);
+        for (int c = 0; c < columns.count; ++c)
+          map_.gather(local, {j.r, source_m, {run.frequency, {target, target + 1}}, columns.first + c}, {q, q + 1},
+                      values.data() + c * step);
+        const std::uint64_t slab =
+            static_cast<std::uint64_t>(j.r) * grid_.n_slabs() + grid_.slab({target, run.frequency});
+        const std::uint64_t number =
+            (slab * (2 * grid_.bosons() - 1) + source_m + grid_.bosons() - 1) * grid_.n_momenta() + q;
+        work.sent_bytes += static_cast<double>(values.size()) * sizeof(complex);
+        ++work.messages;
+        post<&parquet_store_row>(team_.communicator().members()[j.to], number, std::move(values));
+      }
+  }
 }
 
 void rotation_exchange::receive(std::uint64_t number, const std::vector<complex>& values) {
-  const row at = row_of(number);
-  const bool ours = at.target >= first(team_.rank()) && at.target < first(team_.rank() + 1);
-  if (!ours || values.size() != 2 * static_cast<std::size_t>(row_size(at)))
+  const std::uint64_t n_momenta = grid_.n_momenta(), n_m = 2 * grid_.bosons() - 1, n_slabs = grid_.n_slabs();
+  if (number >= all_rotations.size() * n_slabs * n_m * n_momenta)
+    throw std::runtime_error("a row of a vertex with an impossible number");
+  const int q = static_cast<int>(number % n_momenta),
+            source_m = static_cast<int>(number / n_momenta % n_m) - grid_.bosons() + 1;
+  const std::uint64_t slab = number / n_momenta / n_m;
+  const auto r = static_cast<rotation>(slab / n_slabs);
+  const int target = static_cast<int>(slab % n_slabs), own = firsts_[team_.rank()];
+  const transfer to = grid_.transfer_of(target);
+  const auto columns = map_.columns_of(r, to.frequency, source_m);
+  const std::size_t step = 2 * static_cast<std::size_t>(n_momenta);
+  if (target < own || target >= firsts_[team_.rank() + 1] || values.size() != columns.count * step)
     throw std::runtime_error("a row of a vertex of another size, or of another locality, than expected");
-  store(at, values.data());
-  missing_->count_down();
+  const bool ph = enters_particle_hole(r);
+  {
+    const std::lock_guard guard(locks_[2 * static_cast<std::size_t>(to.frequency) + (ph ? 0 : 1)]);
+    for (int c = 0; c < columns.count; ++c)
+      map_.add(values.data() + c * step,
+               {r, source_m, {to.frequency, {to.momentum, to.momentum + 1}}, columns.first + c}, {q, q + 1}, gamma_,
+               own);
+  }
+  arrived(ph, target, columns.count);
 }
 
-rotation_work rotation_exchange::rotate(const vertex_reader& local) {
-  rotation_work work;
+// In the order in which they begin: the particle-hole channels first, and values for others before local ones.
+auto rotation_exchange::jobs() const -> std::vector<job> {
+  std::vector<job> all;
+  const unsigned me = team_.rank(), ranks = team_.size();
+  for (const bool ph : {true, false})
+    for (unsigned i = 1; i <= ranks; ++i)
+      for (const rotation r : all_rotations)
+        for (int run = 0; enters_particle_hole(r) == ph && run < static_cast<int>(runs_[me].size()); ++run)
+          for (const int sign : {1, -1})
+            if (sign > 0 || runs_[me][run].frequency > 0) all.push_back({r, me, (me + i) % ranks, run, sign});
+  return all;
+}
+
+rotation_work rotation_exchange::rotate(const vertex_reader& local, rotation_listener& listener) {
   const double begin = monotonic_seconds();
-  if (form_ == rotation_form::packed) {
-    send_packed(local, work);
-  } else {
-    send_rows(local, work);
+  const int first = firsts_[team_.rank()], last = firsts_[team_.rank() + 1];
+  listener_ = &listener;
+  for (int s = first; s < last; ++s)
+    for (const bool ph : {true, false}) arrived(ph, s, 1);
+  const auto all = jobs();
+  const unsigned workers = net::node_here().home().worker_count();
+  std::vector<rotation_work> works(workers);
+  std::atomic<std::size_t> next{0};
+  for_loop({probe::register_name("parquet/rotate"), probe::no_key}, 0u, workers, [&](unsigned w) {
+    // relaxed: each job is done once; what it reads was there before the loop.
+    for (std::size_t i = next.fetch_add(1, std::memory_order_relaxed); i < all.size();
+         i = next.fetch_add(1, std::memory_order_relaxed)) {
+      if (all[i].to == team_.rank())
+        move_locally(local, all[i]);
+      else if (form_ == rotation_form::packed)
+        send_blocks(local, all[i], works[w]);
+      else
+        send_rows(local, all[i], works[w]);
+    }
+  });
+  if (form_ != rotation_form::packed) flush_parcels();
+  window_->wait_for_all();
+  incomplete_->wait();
+  rotation_work work;
+  for (const auto& w : works) {
+    work.sent_bytes += w.sent_bytes;
+    work.messages += w.messages;
   }
   work.seconds = monotonic_seconds() - begin;
   return work;
-}
-
-void rotation_exchange::rotate_local(const vertex_reader& local) {
-  const unsigned me = team_.rank();
-  for_loop({probe::register_name("parquet/rotate"), probe::no_key}, first(me), first(me + 1), [&](int s) {
-    std::vector<complex> buffer;
-    for (const rotation r : all_rotations)
-      each_row(s, r, me, [&](const row& at, int size) {
-        buffer.resize(2 * static_cast<std::size_t>(size));
-        fill(local, at, buffer.data());
-        store(at, buffer.data());
-      });
-  });
-}
-
-void rotation_exchange::send_rows(const vertex_reader& local, rotation_work& work) {
-  const unsigned me = team_.rank(), ranks = team_.size();
-  std::atomic<std::int64_t> rows{0}, numbers{0};
-  for_loop({probe::register_name("parquet/send-rows"), probe::no_key}, first(me), first(me + 1), [&](int s) {
-    std::int64_t own_rows = 0, own_numbers = 0;
-    for (unsigned i = 1; i < ranks; ++i) {
-      const unsigned to = (me + i) % ranks;
-      for (const rotation r : all_rotations)
-        each_row(s, r, to, [&](const row& at, int size) {
-          std::vector<complex> values(2 * static_cast<std::size_t>(size));
-          fill(local, at, values.data());
-          post<&parquet_store_row>(team_.communicator().members()[to], number_of(at), std::move(values));
-          ++own_rows;
-          own_numbers += 2 * size;
-        });
-    }
-    rows.fetch_add(own_rows, std::memory_order_relaxed);  // read after the loop
-    numbers.fetch_add(own_numbers, std::memory_order_relaxed);
-  });
-  flush_parcels();
-  rotate_local(local);
-  missing_->wait();
-  missing_ = std::make_unique<latch>(expected_rows_);
-  // A locality sends the rows of its next iteration only after collective calls in which this one takes part later.
-  work.messages = rows;
-  work.sent_bytes = static_cast<double>(numbers) * sizeof(complex);
-}
-
-void rotation_exchange::send_packed(const vertex_reader& local, rotation_work& work) {
-  const unsigned me = team_.rank(), ranks = team_.size();
-  for (const rotation r : all_rotations) {
-    std::vector<std::vector<complex>> out(ranks);
-    for (unsigned to = 0; to < ranks; ++to) {
-      if (to == me) continue;
-      std::vector<std::size_t> begins = {0};  // of each local source slab
-      for (int s = first(me); s < first(me + 1); ++s) {
-        std::size_t numbers = 0;
-        each_row(s, r, to, [&](const row&, int size) { numbers += 2 * static_cast<std::size_t>(size); });
-        begins.push_back(begins.back() + numbers);
-      }
-      out[to].resize(begins.back());
-      work.sent_bytes += static_cast<double>(begins.back()) * sizeof(complex);
-      ++work.messages;
-      for_loop({probe::register_name("parquet/pack"), probe::no_key}, first(me), first(me + 1), [&](int s) {
-        complex* at = out[to].data() + begins[s - first(me)];
-        each_row(s, r, to, [&](const row& which, int size) {
-          fill(local, which, at);
-          at += 2 * size;
-        });
-      });
-    }
-    auto coming = team_.communicator().all_to_all(out);
-    if (r == all_rotations.front()) rotate_local(local);
-    const auto in = coming.get();
-    for (unsigned from = 0; from < ranks; ++from) {
-      if (from == me) continue;
-      std::vector<std::size_t> begins = {0};
-      for (int s = first(from); s < first(from + 1); ++s) {
-        std::size_t numbers = 0;
-        each_row(s, r, me, [&](const row&, int size) { numbers += 2 * static_cast<std::size_t>(size); });
-        begins.push_back(begins.back() + numbers);
-      }
-      if (in[from].size() != begins.back())
-        throw std::runtime_error("packed rows of a vertex of another size than expected");
-      for_loop({probe::register_name("parquet/unpack"), probe::no_key}, first(from), first(from + 1), [&](int s) {
-        const complex* at = in[from].data() + begins[s - first(from)];
-        each_row(s, r, me, [&](const row& which, int size) {
-          store(which, at);
-          at += 2 * size;
-        });
-      });
-    }
-  }
-}
-
-void rotation_exchange::irreducible(const vertex_reader& local, bool particle_hole, transfer q, matrix_view<complex> a,
-                                    matrix_view<complex> b) const {
-  const auto& lattice = grid_.lattice();
-  const double u = local.green().model().u;
-  const int n_momenta = grid_.n_momenta(), m = q.frequency, first = grid_.first(particle_hole, m),
-            columns = grid_.columns(m);
-  const std::size_t outside = static_cast<std::size_t>(columns) * n_momenta;
-  const rotation rs[2] = {particle_hole ? rotation::crossed : rotation::direct,
-                          particle_hole ? rotation::pairs : rotation::exchanged};
-  const rotation_momenta momenta[2] = {{lattice, rs[0], q.momentum}, {lattice, rs[1], q.momentum}};
-  const channel_pair* kept[2] = {rotated_[index(rs[0], grid_.slab(q))].data(),
-                                 rotated_[index(rs[1], grid_.slab(q))].data()};
-  for (int np = 0; np < columns; ++np)
-    for (int n = 0; n < columns; ++n) {
-      // Beyond the largest transfer the vertex follows from the propagator, on any locality.
-      bool beyond[2];
-      vertex_window window[2];
-      for (int x = 0; x < 2; ++x) {
-        const auto place = rotated(lattice, rs[x], {0, first + n}, {0, first + np}, {0, m});
-        beyond[x] = std::abs(place.q.m) >= grid_.bosons();
-        if (beyond[x]) window[x] = local.at(reads_particle_hole(rs[x]), place.k.n, place.kp.n, place.q.m);
-      }
-      for (int kp = 0; kp < n_momenta; ++kp)
-        for (int k = 0; k < n_momenta; ++k) {
-          const int i = n * n_momenta + k, j = np * n_momenta + kp;
-          channel_pair v[2];
-          for (int x = 0; x < 2; ++x)
-            v[x] = beyond[x] ? window[x](k, momenta[x].second(k, kp), momenta[x].transfer(k, kp))
-                             : kept[x][i + j * outside];
-          const auto gamma =
-              particle_hole ? combine_particle_hole(u, v[0], v[1]) : combine_particle_particle(u, v[0], v[1]);
-          a(i, j) = gamma.a;
-          b(i, j) = gamma.b;
-        }
-    }
-  set_outside(particle_hole, u, a, b);
 }
 
 }  // namespace plx::parquet

@@ -1,21 +1,27 @@
 // The rotations between localities: each sends the values of its slabs to where the parquet equations need them.
 //
 // Slabs are divided over the localities. A rotation of the slab q reads, for each source transfer, one value per k: a
-// row, with two channels. Rows travel in one of the forms of rotation_form.hpp, which give the same bits. A form sets
-// the coalescing of the action `parquet_store_row`; that replaces a setting of PLX_COALESCE.
+// row, with two channels. Sent are the contributions of rows to Gamma, which the receiver adds to the slab: in any
+// order they give the same bits, because two rotations contribute to an element, and the sum begins at zero. Rows
+// travel in one of the forms of rotation_form.hpp. A form sets the coalescing of the action `parquet_store_row`; that
+// replaces a setting of PLX_COALESCE. A slab is reported as soon as it is complete: its products begin while others
+// rotate.
 //
-// Thread safety: rotate() by one task, irreducible() by any. Cost: 8 numbers per element of the local slabs of one
-// channel are kept; packed needs twice a quarter of them for messages. Errors: locality_lost; std::runtime_error for a
-// malformed row. Example: parquet/distribution/test/distributed_test.cpp
+// Thread safety: prepare() and rotate() by one task. Cost: Gamma is made in the memory of the caller; the packed form
+// has messages of some 512 KiB, eight on their way. Errors: locality_lost; std::runtime_error for malformed data.
+// Example: parquet/distribution/test/distributed_test.cpp
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "net/buffer.hpp"
 #include "parquet/distribution/rotation_form.hpp"
+#include "parquet/distribution/rotation_map.hpp"
 #include "parquet/distribution/team.hpp"
-#include "parquet/equations/rotation.hpp"
+#include "rt/mutex.hpp"
 
 namespace plx {
 class latch;
@@ -23,54 +29,83 @@ class latch;
 
 namespace plx::parquet {
 
+/// Receives slabs whose Gamma is complete, of two channels each; may not wait.
+class rotation_listener {
+ public:
+  virtual ~rotation_listener() = default;
+  virtual void complete(int slab, bool particle_hole) = 0;
+};
+
+/// A part of what a rotation moves between two localities: from step `column` of the target run on, to the end of the
+/// message. Runs are those of runs_of().
+struct rotation_block {
+  std::uint32_t r = 0, from = 0, source_run = 0, target_run = 0;
+  std::int32_t sign = 1, column = 0;
+};
+
 class rotation_exchange {
  public:
+  /// Numbers of a packed message, unless one step has more; and messages of a locality on their way.
+  static constexpr std::size_t block_numbers = 32768;
+  static constexpr std::size_t blocks_on_way = 8;
+
   /// Collective. Requires: not alone; no other one on this locality; members outlive this object.
   rotation_exchange(const vertex_grid& grid, const team& members, rotation_form form);
   ~rotation_exchange();
   rotation_exchange(const rotation_exchange&) = delete;
   rotation_exchange& operator=(const rotation_exchange&) = delete;
 
-  /// Sends the values of the local slabs and waits for those of others. Collective.
-  rotation_work rotate(const vertex_reader& local);
-  /// The irreducible vertices of two channels on a local slab after rotate(), as irreducible_slab() gives them.
-  void irreducible(const vertex_reader& local, bool particle_hole, transfer q, matrix_view<std::complex<double>> a,
-                   matrix_view<std::complex<double>> b) const;
+  /// Begins Gamma of the own slabs in `gamma`, laid out as by vertex_grid. A collective call must follow before any
+  /// locality calls rotate(): from then on others add to it.
+  void prepare(const propagator& g, std::complex<double>* gamma);
+  /// Sends the contributions of the own slabs, and returns when Gamma is complete. Collective.
+  rotation_work rotate(const vertex_reader& local, rotation_listener& listener);
 
-  /// Stores a row that another locality has sent. Called by the action.
-  void receive(std::uint64_t number, const std::vector<std::complex<double>>& values);
+  // Called by actions: contributions from another locality.
+  void receive(std::uint64_t number, const std::vector<std::complex<double>>& row);
+  void receive(const rotation_block& block, const buffer<std::complex<double>>& values);
 
  private:
-  // A row: the values that a rotation of the slab `target` reads at `source`.
-  struct row {
+  // All that a rotation moves from a run of slabs, at one sign of the frequency, to a rank.
+  struct job {
     rotation r;
-    int target;
-    boson source;
+    unsigned from, to;
+    int source_run, sign;
   };
+  // The next step of a job.
+  struct cursor {
+    int target_run = 0, column = 0;
+  };
+  const slab_run& source_of(const job& j) const { return runs_[j.from][j.source_run]; }
   template <class F>
-  void each_row(int source_slab, rotation r, unsigned to_rank, F&& f) const;
-  template <class F>
-  void each_column(const row& at, F&& f) const;
-  int row_size(const row& at) const noexcept;
-  std::uint64_t number_of(const row& at) const noexcept;
-  row row_of(std::uint64_t number) const;
-  int first(unsigned rank) const noexcept { return firsts_[rank]; }
-  std::size_t index(rotation r, int slab) const noexcept {
-    return static_cast<std::size_t>(slab - first(team_.rank())) * all_rotations.size() + static_cast<int>(r);
-  }
-  void fill(const vertex_reader& local, const row& at, std::complex<double>* out) const;
-  void store(const row& at, const std::complex<double>* in);
-  void rotate_local(const vertex_reader& local);
-  void send_packed(const vertex_reader& local, rotation_work& work);
-  void send_rows(const vertex_reader& local, rotation_work& work);
+  std::size_t take(const job& j, cursor& at, std::size_t most, F&& f) const;
+  std::size_t fill(const vertex_reader& local, const job& j, cursor at, std::complex<double>* out,
+                   std::size_t size) const;
+  std::size_t store(const job& j, cursor at, const std::complex<double>* in, std::size_t size);
+  void arrived(bool particle_hole, int slab, int columns);
+
+  std::vector<job> jobs() const;
+  void move_locally(const vertex_reader& local, const job& j);
+  void send_blocks(const vertex_reader& local, const job& j, rotation_work& work);
+  void send_rows(const vertex_reader& local, const job& j, rotation_work& work) const;
+  class window;
 
   const vertex_grid& grid_;
   const team& team_;
   rotation_form form_;
-  std::vector<int> firsts_;                         // slabs, of each rank; and the end
-  std::vector<std::vector<channel_pair>> rotated_;  // [local slab][rotation], each [k'][k]
-  std::int64_t expected_rows_ = 0;                  // of other localities, per rotate()
-  std::unique_ptr<latch> missing_;
+  rotation_map map_;
+  std::vector<int> firsts_;                  // slabs, of each rank; and the end
+  std::vector<std::vector<slab_run>> runs_;  // of each rank
+  std::complex<double>* gamma_ = nullptr;
+  // [particle-hole: 0, particle-particle: 1][frequency]: held while something is added to slabs of that frequency.
+  std::vector<mutex> locks_;
+  std::vector<std::atomic<std::int64_t>> missing_;  // [own slab][kind]: columns of rows, and one until rotate()
+  rotation_listener* listener_ = nullptr;
+  std::unique_ptr<latch> incomplete_;
+  std::unique_ptr<window> window_;
 };
 
 }  // namespace plx::parquet
+
+template <>
+inline constexpr bool plx::is_bitwise<plx::parquet::rotation_block> = true;

@@ -7,9 +7,10 @@
 
 namespace plx::parquet {
 
-/// The forms give the same bits. In all but the first, each row is a parcel.
+/// The forms give the same bits. A row is what one transfer contributes to the values at another, for all k. In all
+/// forms but the first, each row is a parcel.
 enum class rotation_form {
-  packed,     ///< the rows of a rotation in one message to each locality
+  packed,     ///< many rows in each message, of some 512 KiB
   coalesced,  ///< parcels share messages: 128 parcels or 1000 us
   adaptive,   ///< parcels share messages; the policy `coalescing` chooses how (net/coalescing.hpp)
   rows,       ///< one message for each row
@@ -17,7 +18,7 @@ enum class rotation_form {
 
 /// Work of the rotations of one iteration on this locality.
 struct rotation_work {
-  double seconds = 0;
+  double seconds = 0;         // until Gamma is complete; products that began meanwhile included
   double sent_bytes = 0;      // to other localities, without headers
   std::int64_t messages = 0;  // packed: messages; otherwise parcels
 };

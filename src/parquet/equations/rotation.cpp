@@ -35,14 +35,18 @@ fermion partner(const qmc::cluster& c, rotation r, fermion k, boson q, boson sou
 
 channel_pair irreducible_particle_hole(const vertex_reader& phi, fermion k, fermion kp, boson q) noexcept {
   const auto& c = phi.grid().lattice();
-  const auto at = [&](rotation r) { return read(phi, r, rotated(c, r, k, kp, q)); };
-  return combine_particle_hole(phi.green().model().u, at(rotation::crossed), at(rotation::pairs));
+  const auto at = [&](rotation r) {
+    return contribution(r, phi.green().model().u, read(phi, r, rotated(c, r, k, kp, q)));
+  };
+  return combine(at(rotation::crossed), at(rotation::pairs));
 }
 
 channel_pair irreducible_particle_particle(const vertex_reader& phi, fermion k, fermion kp, boson q) noexcept {
   const auto& c = phi.grid().lattice();
-  const auto at = [&](rotation r) { return read(phi, r, rotated(c, r, k, kp, q)); };
-  return combine_particle_particle(phi.green().model().u, at(rotation::direct), at(rotation::exchanged));
+  const auto at = [&](rotation r) {
+    return contribution(r, phi.green().model().u, read(phi, r, rotated(c, r, k, kp, q)));
+  };
+  return combine(at(rotation::direct), at(rotation::exchanged));
 }
 
 complex full_vertex(const vertex_reader& phi, channel c, fermion k, fermion kp, boson q) noexcept {
@@ -82,7 +86,7 @@ void irreducible_slab(const vertex_reader& phi, bool particle_hole, transfer q, 
         for (int k = 0; k < n_momenta; ++k) {
           const auto vx = x(k, of_one.second(k, kp), of_one.transfer(k, kp)),
                      vy = y(k, of_two.second(k, kp), of_two.transfer(k, kp));
-          const auto v = particle_hole ? combine_particle_hole(u, vx, vy) : combine_particle_particle(u, vx, vy);
+          const auto v = combine(contribution(one, u, vx), contribution(two, u, vy));
           a(n * n_momenta + k, np * n_momenta + kp) = v.a;
           b(n * n_momenta + k, np * n_momenta + kp) = v.b;
         }

@@ -46,18 +46,28 @@ inline channel_pair read(const vertex_reader& phi, rotation r, const vertex_plac
   return reads_particle_hole(r) ? phi.particle_hole(at.k, at.kp, at.q) : phi.particle_particle(at.k, at.kp, at.q);
 }
 
-/// Gamma of two channels from their two rotations.
-inline channel_pair combine_particle_hole(double u, const channel_pair& crossed, const channel_pair& pairs) noexcept {
-  const auto &x = crossed, &y = pairs;
-  return {bare_vertex(channel::density, u) - 0.5 * x.a - 1.5 * x.b + 0.5 * y.a + 1.5 * y.b,
-          bare_vertex(channel::magnetic, u) - 0.5 * x.a + 0.5 * x.b - 0.5 * y.a + 0.5 * y.b};
+/// The contribution of a rotation to Gamma of the two channels that it enters, with Lambda in that of the first one.
+inline channel_pair contribution(rotation r, double u, const channel_pair& v) noexcept {
+  switch (r) {
+    case rotation::crossed:
+      return {bare_vertex(channel::density, u) - 0.5 * v.a - 1.5 * v.b,
+              bare_vertex(channel::magnetic, u) - 0.5 * v.a + 0.5 * v.b};
+    case rotation::pairs:
+      return {0.5 * v.a + 1.5 * v.b, 0.5 * v.b - 0.5 * v.a};
+    case rotation::direct:
+      return {bare_vertex(channel::singlet, u) + 0.5 * v.a - 1.5 * v.b,
+              bare_vertex(channel::triplet, u) - 0.5 * v.a - 0.5 * v.b};
+    case rotation::exchanged:
+      break;
+  }
+  return {0.5 * v.a - 1.5 * v.b, 0.5 * v.a + 0.5 * v.b};
 }
 
-inline channel_pair combine_particle_particle(double u, const channel_pair& direct,
-                                              const channel_pair& exchanged) noexcept {
-  const auto &x = direct, &y = exchanged;
-  return {bare_vertex(channel::singlet, u) + 0.5 * (x.a + y.a) - 1.5 * (x.b + y.b),
-          bare_vertex(channel::triplet, u) + 0.5 * (y.a - x.a) + 0.5 * (y.b - x.b)};
+/// Gamma from both contributions: a sum that begins at zero, so that any order gives the same bits, those of zeros
+/// included.
+inline channel_pair combine(const channel_pair& one, const channel_pair& two) noexcept {
+  constexpr std::complex<double> zero = 0;
+  return {zero + one.a + two.a, zero + one.b + two.b};
 }
 
 /// Gamma_d and Gamma_m, or Gamma_s and Gamma_t, at any frequencies.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "num/dense/matrix.hpp"
+#include "num/large_vector.hpp"
 #include "num/saved_numbers.hpp"
 #include "parquet/distribution/team.hpp"
 
@@ -22,7 +23,7 @@ namespace plx::parquet {
 
 class anderson_mixing {
  public:
-  using vector = std::vector<std::complex<double>>;
+  using vector = large_vector<std::complex<double>>;
 
   /// parts: where each part of the vectors begins, and the end. With several localities, each holds its own parts in
   /// rank order; the last part is the same on all, and the member functions are collective.

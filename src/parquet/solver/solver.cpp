@@ -13,7 +13,9 @@
 #include "parquet/equations/rotation.hpp"
 #include "parquet/equations/schwinger_dyson.hpp"
 #include "parquet/solver/mixing.hpp"
+#include "rt/async.hpp"
 #include "rt/for_loop.hpp"
+#include "rt/future.hpp"
 
 namespace plx::parquet {
 namespace {
@@ -22,8 +24,8 @@ using complex = std::complex<double>;
 
 // Results of the task of a slab besides its new vertices.
 struct slab_report {
-  double change = 0, asymmetry = 0;
-  std::array<double, 4> eigenvalues{};
+  double change = 0;
+  std::array<double, 4> asymmetry{}, eigenvalues{};  // [channel]
 };
 
 // Keeps NaN, which compares with nothing.
@@ -52,6 +54,8 @@ class loop {
       if (auto r = load(*from); !r) return r.error();
     parquet_solution out;
     out.grid = grid_;
+    prepare();
+    team_.any(false);  // others add to Gamma from here on
     for (int i = iterations_; i < settings_.iterations; ++i) {
       const double begin = monotonic_seconds();
       iteration_report now = iterate();
@@ -69,6 +73,7 @@ class loop {
       mixing_.advance();
       iterations_ = i + 1;
       if (iterations_ == settings_.iterations) break;
+      prepare();
       out.stopped = team_.any(observer_.stop_requested());
       if (team_.any(out.stopped || observer_.save_requested())) save();
       if (out.stopped) break;
@@ -93,7 +98,8 @@ class loop {
       }
     out.limits = team_.gather(std::move(out.limits));
     if (!settings_.gather || team_.is_alone()) return;
-    out.phi = team_.gather(std::move(out.phi));
+    const auto all = team_.gather(std::vector<complex>(out.phi.begin(), out.phi.end()));
+    out.phi.assign(all.begin(), all.end());
     out.first_slab = 0;
     out.last_slab = grid_->n_slabs();
   }
@@ -140,31 +146,70 @@ class loop {
     p.push_back(own_size() + static_cast<std::size_t>(grid_->n_momenta()) * settings_.sigma_frequencies + 1);
     return p;
   }
-  qmc::matsubara_function sigma_of(const std::vector<complex>& x) const {
+  qmc::matsubara_function sigma_of(const anderson_mixing::vector& x) const {
     qmc::matsubara_function sigma(grid_->n_momenta(), settings_.sigma_frequencies);
     const complex* at = x.data() + own_size();
     for (int k = 0; k < sigma.n_momenta(); ++k)
       for (int n = 0; n < sigma.n_frequencies(); ++n) sigma(k, n) = *at++;
     return sigma;
   }
-  static double density_of(const std::vector<complex>& x) { return x.back().real(); }
+  static double density_of(const anderson_mixing::vector& x) { return x.back().real(); }
+
+  // The propagator of the present input, and the beginning of Gamma where the rotations add to it. A collective call
+  // must follow.
+  void prepare() {
+    green_.emplace(model_, sigma_of(mixing_.input()), density_of(mixing_.input()));
+    if (exchange_) exchange_->prepare(*green_, mixing_.residual().data());
+  }
+
+  // Products of the slabs whose rotated vertices are complete.
+  class products final : public rotation_listener {
+   public:
+    products(loop& l, const vertex_reader& phi) : loop_(l), phi_(phi), all_(2 * l.reports_.size()) {}
+    ~products() override {
+      for (auto& one : all_)
+        if (one.valid()) one.wait();
+    }
+    void complete(int slab, bool particle_hole) override {
+      all_[2 * (slab - loop_.first_) + (particle_hole ? 0 : 1)] =
+          async(name(), [this, slab, particle_hole] { loop_.multiply_slab(phi_, slab, particle_hole); });
+    }
+    void wait() {
+      for (auto& one : all_) one.get();
+    }
+    static task_info name() { return {probe::register_name("parquet/transfer"), probe::no_key}; }
+
+   private:
+    loop& loop_;
+    const vertex_reader& phi_;
+    std::vector<future<void>> all_;
+  };
 
   // Stores g(x) - x as the residual of the mixing.
   iteration_report iterate() {
     const auto& x = mixing_.input();
     auto& r = mixing_.residual();
-    const propagator g(model_, sigma_of(x), density_of(x));
+    const propagator& g = *green_;
     const vertex_reader phi(*grid_, g, x.data(), first_);
     iteration_report now;
     now.density = g.density();
-    if (exchange_) now.rotation = exchange_->rotate(phi);
-    std::vector<slab_report> reports(last_ - first_);
-    for_loop({probe::register_name("parquet/transfer"), probe::no_key}, first_, last_,
-             [&](int s) { reports[s - first_] = update(phi, s, r.data()); });
+    reports_.assign(last_ - first_, {});
+    if (exchange_) {
+      products made(*this, phi);
+      now.rotation = exchange_->rotate(phi, made);
+      made.wait();
+    } else {
+      for_loop(products::name(), first_, last_, [&](int s) {
+        for (const bool ph : {true, false}) {
+          irreducible_slab(phi, ph, grid_->transfer_of(s), matrix_of(s, ph, 0), matrix_of(s, ph, 1));
+          multiply_slab(phi, s, ph);
+        }
+      });
+    }
     const vertex_limits limits(*grid_, team_.gather(vertex_limits::of_slabs(*grid_, r.data(), first_, last_)));
     const auto sigma = schwinger_dyson(limits, g);
     for_loop({probe::register_name("parquet/residual"), probe::no_key}, first_, last_, [&](int s) {
-      double& largest = reports[s - first_].change;
+      double& largest = reports_[s - first_].change;
       for (std::size_t i = local(grid_->slab_offset(s)); i < local(grid_->slab_offset(s + 1)); ++i) {
         r[i] -= x[i];
         keep_largest(largest, std::abs(r[i]));
@@ -178,15 +223,16 @@ class loop {
       }
     r[at] = g.density() - x[at];
     keep_largest(now.residual, std::abs(r[at]));
-    combine(reports, now);
+    combine_reports(now);
     return now;
   }
 
   // The reports of all slabs, of all localities.
-  void combine(const std::vector<slab_report>& own, iteration_report& now) const {
+  void combine_reports(iteration_report& now) const {
     std::vector<double> numbers;
-    for (const auto& report : own) {
-      numbers.insert(numbers.end(), {report.change, report.asymmetry});
+    for (const auto& report : reports_) {
+      numbers.insert(numbers.end(),
+                     {report.change, *std::max_element(report.asymmetry.begin(), report.asymmetry.end())});
       numbers.insert(numbers.end(), report.eigenvalues.begin(), report.eigenvalues.end());
     }
     numbers = team_.gather(std::move(numbers));
@@ -201,31 +247,31 @@ class loop {
     }
   }
 
-  // The new reducible vertices of a slab, all channels, into out.
-  slab_report update(const vertex_reader& phi, int s, complex* out) const {
+  // Where Gamma of a slab is, and then its new reducible vertex: channel i of the particle-hole or particle-particle
+  // channels.
+  matrix_view<complex> matrix_of(int s, bool ph, int i) {
+    const int n = grid_->rows(grid_->transfer_of(s).frequency);
+    return {mixing_.residual().data() + local(grid_->offset(s, all_channels[(ph ? 0 : 2) + i])), n, n, n};
+  }
+
+  // Replaces Gamma of two channels of a slab by the new reducible vertices.
+  void multiply_slab(const vertex_reader& phi, int s, bool ph) {
     const transfer q = grid_->transfer_of(s);
     const int n = grid_->rows(q.frequency);
-    complex_matrix gamma[2] = {complex_matrix(n, n), complex_matrix(n, n)}, f(n, n);
-    slab_report report;
-    for (const bool ph : {true, false}) {
-      if (exchange_)
-        exchange_->irreducible(phi, ph, q, gamma[0], gamma[1]);
-      else
-        irreducible_slab(phi, ph, q, gamma[0], gamma[1]);
-      for (int i = 0; i < 2; ++i) {
-        const channel c = all_channels[(ph ? 0 : 2) + i];
-        const std::size_t offset = local(grid_->offset(s, c));
-        const complex* old = mixing_.input().data() + offset;
-        for (int b = 0; b < n; ++b)
-          for (int a = 0; a < n; ++a) f(a, b) = gamma[i](a, b) + old[a + static_cast<std::size_t>(b) * n];
-        const auto weights = pair_weights(*grid_, phi.green(), c, q);
-        const matrix_view<complex> next(out + offset, n, n, n);
-        if (q.frequency == 0) report.eigenvalues[static_cast<int>(c)] = leading_eigenvalue(gamma[i].view(), weights);
-        solve_bethe_salpeter(gamma[i].view(), weights, f, next);
-        if (settings_.symmetrize) report.asymmetry = std::max(report.asymmetry, symmetrize(*grid_, c, q, next));
-      }
+    complex_matrix f(n, n), next(n, n);
+    for (int i = 0; i < 2; ++i) {
+      const int c = (ph ? 0 : 2) + i;
+      const matrix_view<complex> gamma = matrix_of(s, ph, i);
+      const complex* old = mixing_.input().data() + local(grid_->offset(s, all_channels[c]));
+      for (int b = 0; b < n; ++b)
+        for (int a = 0; a < n; ++a) f(a, b) = gamma(a, b) + old[a + static_cast<std::size_t>(b) * n];
+      const auto weights = pair_weights(*grid_, phi.green(), all_channels[c], q);
+      auto& report = reports_[s - first_];
+      if (q.frequency == 0) report.eigenvalues[c] = leading_eigenvalue(gamma, weights);
+      solve_bethe_salpeter(gamma, weights, f, next);
+      if (settings_.symmetrize) report.asymmetry[c] = symmetrize(*grid_, all_channels[c], q, next);
+      for (int b = 0; b < n; ++b) std::copy_n(&next(0, b), n, &gamma(0, b));
     }
-    return report;
   }
 
   // From the decay of the residual over the last ten iterations.
@@ -258,7 +304,9 @@ class loop {
   int first_, last_;  // own slabs
   anderson_mixing mixing_;
   std::optional<rotation_exchange> exchange_;
-  int iterations_ = 0;  // made
+  std::optional<propagator> green_;   // of the present input
+  std::vector<slab_report> reports_;  // of the own slabs
+  int iterations_ = 0;                // made
   double first_residual_ = 0, least_residual_ = HUGE_VAL;
   std::vector<double> residuals_;
   double seconds_ = 0;  // of all iterations
@@ -290,17 +338,22 @@ vertex_reader parquet_solution::reader() const {
 }
 
 double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities) {
-  const double n = grid.rows(0), per_worker = 3 * n * n * sizeof(complex);
+  const double n = grid.rows(0), per_worker = 2 * n * n * sizeof(complex);
   const std::size_t sigma = static_cast<std::size_t>(grid.n_momenta()) * s.sigma_frequencies;
   std::size_t most = 0;
   for (unsigned rank = 0; rank < localities; ++rank)
     most = std::max(most, grid.slab_offset(grid.first_slab(rank + 1, localities)) -
                               grid.slab_offset(grid.first_slab(rank, localities)));
-  // Rotated: two channels of four rotations; packed messages of one rotation, sent and received.
-  const double vectors = localities == 1 ? 0 : s.rotation == rotation_form::packed ? 3 : 2;
+  const double own = static_cast<double>(most * sizeof(complex));
+  // Messages on their way, sent and received. All of them, of two channels of four rotations, have twice the size of
+  // the slabs; as rows all may be on their way.
+  const double step = 2.0 * std::pow(grid.n_momenta(), 3),
+               block = std::max<double>(rotation_exchange::block_numbers, step) * sizeof(complex);
+  double messages = localities == 1 ? 0 : 2 * own;
+  if (localities > 1 && s.rotation == rotation_form::packed)
+    messages = std::min(2 * messages, 2 * rotation_exchange::blocks_on_way * block);
   return anderson_mixing::memory_bytes(most + sigma + 1, s.history) +
-         propagator::memory_bytes(grid.n_momenta(), s.sigma_frequencies) +
-         vectors * static_cast<double>(most * sizeof(complex)) + workers * per_worker;
+         propagator::memory_bytes(grid.n_momenta(), s.sigma_frequencies) + messages + workers * per_worker;
 }
 
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,

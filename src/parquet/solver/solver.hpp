@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "num/large_vector.hpp"
 #include "parquet/distribution/rotation_form.hpp"
 #include "parquet/green/propagator.hpp"
 #include "parquet/vertex/vertex_grid.hpp"
@@ -92,7 +93,7 @@ struct parquet_solution {
   std::shared_ptr<const vertex_grid> grid;
   qmc::matsubara_function sigma;  // without the Hartree term U (n - 1) / 2
   std::shared_ptr<const propagator> green;
-  std::vector<std::complex<double>> phi;  // of the slabs [first_slab, last_slab)
+  large_vector<std::complex<double>> phi;  // of the slabs [first_slab, last_slab)
   int first_slab = 0, last_slab = 0;
   std::vector<std::complex<double>> limits;  // of each slab and channel at large nu and nu': K1; all slabs
   iteration_report last;

@@ -37,9 +37,25 @@ class vertex_window {
   /// At (K, K'; Q).
   channel_pair operator()(int k, int kp, int q) const noexcept {
     if (source_ == nullptr) return beyond(q);
-    const auto* at = source_ + (begin_ + q * slab_ + (row_ + k * row_step_) + (column_ + kp * column_step_) * rows_);
+    return value(begin(q) + k * row_step_ + kp * column_step());
+  }
+
+  // The same in two steps, within the grid: the value at begin(Q) + K + K' column_step(), if neither is outside.
+  /// At (0, 0; Q).
+  const std::complex<double>* begin(int q) const noexcept {
+    return source_ + (begin_ + q * slab_ + row_ + column_ * rows_);
+  }
+  std::ptrdiff_t row_step() const noexcept { return row_step_; }
+  std::ptrdiff_t column_step() const noexcept { return column_step_ * rows_; }
+  channel_pair value(const std::complex<double>* at) const noexcept {
     return conjugate_ ? channel_pair{std::conj(at[0]), std::conj(at[size_])} : channel_pair{at[0], at[size_]};
   }
+  /// Where the values of the next frequency of k are, from those of this one, if that of k' changes by +1 or -1 with
+  /// it. `n_momenta`: of the grid.
+  std::ptrdiff_t distance_to_next(int n_momenta, int change) const noexcept {
+    return (conjugate_ ? -1 : 1) * n_momenta * (row_step() + change * column_step());
+  }
+  std::ptrdiff_t channel_step() const noexcept { return size_; }
 
  private:
   friend class vertex_reader;

@@ -45,7 +45,8 @@ std::vector<parquet_solution> solve_on(unsigned localities, const hubbard_model&
   return out;
 }
 
-bool same_bits(const std::vector<complex>& a, const std::vector<complex>& b) {
+template <class Vector>
+bool same_bits(const Vector& a, const Vector& b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(complex)) == 0;
 }
 
@@ -111,13 +112,13 @@ TEST(Distributed, APolicyChoosesHowRowsOfTheAdaptiveFormTravel) {
 }
 
 TEST(Distributed, MemoryIsDivided) {
-  const vertex_grid grid(test::plaquette(1, 0, 1).lattice, 12, 12);
+  const vertex_grid grid(test::plaquette(1, 0, 1).lattice, 24, 24);
   solver_settings s;
   const double one = memory_bytes(grid, s, 0);
   for (unsigned n : {2u, 4u, 8u}) {
     const double ratio = n * memory_bytes(grid, s, 0, n) / one;
     EXPECT_GT(ratio, 1);
-    EXPECT_LT(ratio, 1.25) << n;  // the rotated vertices, and Sigma
+    EXPECT_LT(ratio, 1.1) << n;  // messages, Sigma, and slabs that cannot be cut
   }
 }
 

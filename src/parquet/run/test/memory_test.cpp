@@ -17,7 +17,7 @@ TEST(ParquetMemory, IsThatOfTheVectors) {
   o.history = 1;
   // Transfers 0, 1, 2: 7, 6 and 7 rows, four channels; two inputs and two residuals; three matrices of a worker.
   // Sigma has 128 frequencies, and the density is one number more; G, bubbles and what is kept while they are computed.
-  EXPECT_EQ(memory_bytes(o, {.workers = 2}), 16.0 * (4 * (4 * (49 + 36 + 49) + 128 + 1) + 16 * 128 + 2 + 2 * 3 * 49));
+  EXPECT_EQ(memory_bytes(o, {.workers = 2}), 16.0 * (4 * (4 * (49 + 36 + 49) + 128 + 1) + 16 * 128 + 2 + 2 * 2 * 49));
   o.memory_gb = 1e-5;
   const auto r = check_memory(o, {.workers = 2});
   ASSERT_FALSE(r.has_value());
