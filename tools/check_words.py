@@ -2,7 +2,7 @@
 
 Usage: check_words.py [--root ROOT] [PATH...]. Checks the comments and string literals of sources and the text of pages
 against WORDS, and prints one line per finding with a replacement; exit code 1 if there is one. Code in pages (blocks and
-`spans`), CHANGELOG.md and test inputs are left out. A line that needs a listed word, such as a quotation, ends in the
+`spans`), earlier versions in CHANGELOG.md, and test inputs are not checked. A line that needs a listed word, such as a quotation, ends in the
 comment `words: ok`.
 """
 
@@ -28,13 +28,16 @@ WORDS = (
     (r"(?:take|takes|taken|taking|took) back", "run inline"), (r"foreign threads?", "external thread"),
     (r"in vain", "unsuccessfully"), (r"[Mm]end|mends|mended|mending", "repair, fix"),
     (r"lends|lent", "gives, provides"), (r"mailrooms?|keepsakes?|knocks?", "the field's term: see docs/glossary.md"),
+    (r"(?:lie|lies|lay|lying) (?:ready|in (?:the |a )?queues?)", "wait in queues"),
+    (r"without a word", "silently; without a comment"), (r"[Rr]esigns?|resigned", "leaves the job, ends"),
+    (r"(?:find|finds|found) no room", "do not fit, were dropped (buffer full)"),
 )
 # A sentence does not begin with these.
 OPENINGS = re.compile(r"(?:^|[.;:] )(Who|Whoever|What(?! is\b)|Of)\s(?![^.]*\?)")
 PATTERN = re.compile(r"\b(?:" + "|".join(f"(?P<w{i}>{words})" for i, (words, _) in enumerate(WORDS)) + r")\b")
 SOURCES = (".cpp", ".hpp", ".h", ".c", ".cu", ".inl")
 SCRIPTS = (".cmake", ".sh", ".toml")
-LEFT_OUT = re.compile(r"^CHANGELOG\.md$|/corpus/|^docs/decisions/|^tools/check_words\.py$|^tools/tests/test_check_words\.py$")
+LEFT_OUT = re.compile(r"/corpus/|^docs/decisions/|^tools/check_words\.py$|^tools/tests/test_check_words\.py$")
 ALLOWED = "words: ok"
 
 
@@ -82,6 +85,15 @@ def text_of_page(text: str) -> list[tuple[int, str]]:
     return found
 
 
+def text_of_changelog(text: str) -> list[tuple[int, str]]:
+    """The part "Unreleased"; the others are history."""
+    part = re.search(r"^## Unreleased$.*?(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    if part is None:
+        return []
+    first = text.count("\n", 0, part.start())
+    return [(first + n, line) for n, line in text_of_page(part.group(0))]
+
+
 def text_of_script(text: str) -> list[tuple[int, str]]:
     lines = enumerate(text.split("\n"), 1)
     return [(n, line.split("#", 1)[1].strip()) for n, line in lines if "#" in line]
@@ -93,6 +105,8 @@ def readable(path: Path) -> list[tuple[int, str]]:
         return text_of_source(text)
     if path.suffix == ".py":
         return text_of_python(text)
+    if path.name == "CHANGELOG.md":
+        return text_of_changelog(text)
     if path.suffix == ".md":
         return text_of_page(text)
     if path.suffix in SCRIPTS or path.name == "CMakeLists.txt":

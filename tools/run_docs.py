@@ -65,7 +65,7 @@ def follows_the_standard(header: str, comment: str) -> bool:
 
 
 def silent_members(compound, constructor: str) -> list[tuple[str, str]]:
-    """(place, name) of functions without a word of theirs, nor of one before them that differs in its arguments or in
+    """(place, name) of functions without a comment of theirs, or of one before them that differs in its arguments or in
     its end (_for and _until, _n); in namespaces of all that has a name. Operators are plain."""
     found, known = [], set()
     is_class = compound.get("kind") != "namespace"
@@ -86,7 +86,7 @@ def silent_members(compound, constructor: str) -> list[tuple[str, str]]:
 
 
 def undocumented() -> list[str]:
-    """Public names without a word, from doxygen's XML; what several classes inherit is named once."""
+    """Public names without a comment, from doxygen's XML; what several classes inherit is named once."""
     compounds = [xml.parse(path).getroot().find("compounddef") for path in sorted((OUT / "xml").glob("*.xml"))]
     compounds = [c for c in compounds if c is not None and c.get("kind") in ("class", "struct", "namespace")]
     types = {re.sub(r"<.*", "", text(c.find("compoundname"))).strip() for c in compounds}
@@ -106,7 +106,7 @@ def undocumented() -> list[str]:
 
 
 def counts(complaint: str) -> bool:
-    """Doxygen reports every name without a word; of these only types count, undocumented() looks at the rest."""
+    """Doxygen reports every name without a comment; of these only types count, undocumented() looks at the rest."""
     if re.search(r"(Compound|Member) .* is not documented", complaint):
         return "warning: Compound" in complaint and "<" not in complaint and "::detail::" not in complaint
     # The first: a namespace in a namespace, both are in the same group. The second: std::hash of one of our types.

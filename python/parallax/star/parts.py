@@ -313,7 +313,7 @@ class Performance(Part):
                 ]
             )
         caption = (
-            f"The longest chain of dependent tasks within the traced steps takes {seconds(span)}; all their work is "
+            f"The critical path of the traced steps takes {seconds(span)}; all their work is "
             f"{trimmed(float(path['parallelism']), 3)} times that. Steps follow each other, which the chain does not "
             f"count. The last column estimates the run if that kind took half the time."
         )
@@ -367,7 +367,7 @@ class Performance(Part):
                 ]
             )
         header = "locality,host,in tasks,idle,network,parcels sent,messages,bytes sent,tasks suspended".split(",")
-        told = html.table(header, rows, numeric=range(3, 9), raw=(2,))
+        tables = html.table(header, rows, numeric=range(3, 9), raw=(2,))
         kinds = job["tasks"][:8]  # the largest total first
         rows = [
             [
@@ -377,12 +377,12 @@ class Performance(Part):
             for row in kinds
         ]
         header = "task,calls,total,least,most,at,most / mean".split(",")
-        told += html.table(header, rows, numeric=range(1, 7))
+        tables += html.table(header, rows, numeric=range(1, 7))
         caption = (
             "The processes of the job. Network: the share of the time of tasks and network that messages took. Below, "
             "the task types with the most time, by the locality with the least and with the most of them."
         )
-        return html.card("Processes", told, caption)
+        return html.card("Processes", tables, caption)
 
     def tasks(self) -> str:
         table = self.facts.run.profile

@@ -53,7 +53,7 @@ def test_two_folders_of_any_program(tmp_path, capsys):
     assert workers["share in tasks"] == ("60.00 %", "75.00 %", "1.250")
 
 
-def test_a_trace_in_one_run_alone_is_said(tmp_path):
+def test_a_trace_in_one_run_alone_is_reported(tmp_path):
     found = sections(folder_of(tmp_path / "a", 12.0, 4.0, trace=True), folder_of(tmp_path / "b", 12.0, 4.0))
     assert found["Measurement"].sentences[0] == "only a was traced: trace.json.gz"
     assert "only if both runs or neither were traced" in found["Measurement"].sentences[1]

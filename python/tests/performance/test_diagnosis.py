@@ -146,7 +146,7 @@ def test_the_counters_of_another_locality_are_those_of_its_process(tmp_path):
     assert ids(second) == ids(first) == ["grain"]
 
 
-def test_starvation_counts_who_was_busy(tmp_path):
+def test_starvation_counts_busy_workers(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.25, 0.0, 0.75),) * 4, tasks=2)
     assert only(run).figures["busy"] == pytest.approx(1.0)
     assert "only 8 tasks" in only(run).text
@@ -170,7 +170,7 @@ def test_latency_is_idleness_beside_full_queues(tmp_path):
         for time in range(20):
             f.write(f"{0.05 * time},/scheduler{{locality#0/total}}/queue/length,30,1\n")
     assert ids(run) == ["latency"]
-    assert "30 ready tasks lay in queues and at least 1.0 of 2 workers were idle" in only(run).text
+    assert "30 ready tasks waited in queues and at least 1.0 of 2 workers were idle" in only(run).text
 
 
 def test_chains_come_from_the_critical_path(tmp_path):

@@ -53,7 +53,7 @@ def first(path):
 
 
 def two_phases(path, waits=(), samples=()):
-    """5 s in which eight workers are busy and 4000 tasks lie in queues, then 5 s of one task at a time."""
+    """5 s in which eight workers are busy and 4000 tasks wait in queues, then 5 s of one task at a time."""
     rows = resident()
     for i in range(101):
         t = 0.1 * i

@@ -49,7 +49,7 @@ def test_one_that_is_gone_was_interrupted(tmp_path, killed):
     assert f"plx-star --resume {tmp_path}" in summary["message"]
 
 
-def test_one_that_nobody_has_waited_for_is_gone(tmp_path):
+def test_a_process_without_a_wait_is_gone(tmp_path):
     other = subprocess.Popen([sys.executable, "-c", ""], stdout=subprocess.PIPE)
     known = facts(other.pid)
     other.stdout.read()  # it ends, and stays a number until it is waited for
@@ -64,7 +64,7 @@ def test_a_number_that_another_process_has_now(tmp_path):
     assert summary["status"] == "was interrupted"
 
 
-def test_a_machine_that_has_started_anew(tmp_path):
+def test_a_machine_that_has_restarted(tmp_path):
     assert summary_of(tmp_path, process=facts(os.getpid()) | {"boot": "another"})["status"] == "was interrupted"
 
 

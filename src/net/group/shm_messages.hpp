@@ -2,7 +2,7 @@
 // instead of the network.
 //
 // A locality that has a segment of its own and has mapped another's may write there, whether or not the other one can
-// reply in this way. Messages that find no room, are too long, or have no segment are sent over the network. Every
+// reply in this way. Messages that do not fit, are too long, or have no segment are sent over the network. Every
 // message carries its address, so that the order of arrival does not matter.
 //
 // A reader that has not seen a message for a while sets a flag in its segment and sleeps; the first writer then sends a

@@ -5,9 +5,9 @@
 //   sim.start();                      // or sim.restore(checkpoint, path), sim.go_on()
 //   while (!sim.finished()) sim.step();
 //
-// With several localities each has its own simulation, made of the same input. All of them call the functions marked
-// *all*, in the same order; then each locality knows the time, the mesh and the totals of the whole, and the values of
-// its own blocks.
+// With several localities each has its own simulation, made of the same input. The functions marked
+// *collective* are called on every locality, in the same order; then each locality knows the time, the mesh and the
+// totals of the whole, and the values of its own blocks.
 //
 // Thread safety: one task of the runtime, or one thread that is not a worker: each call runs tasks and waits for them.
 // Results are bitwise the same for any number of workers and of localities, and after a restore. Cost:
@@ -52,7 +52,7 @@ class simulation {
 
   ~simulation();
 
-  /// Opens the device that run.device names, or the first of `on`, before start() or restore(). All. Errors: one
+  /// Opens the device that run.device names, or the first of `on`, before start() or restore(). Collective. Errors: one
   /// line, on this locality only: there is no such device.
   result<void> take_device(const gpu::backend* on = nullptr);
   bool on_device() const { return device_ != nullptr || distributed_ != nullptr; }
@@ -60,22 +60,22 @@ class simulation {
   /// values to a later one: no mesh file, checkpoint or end is possible. False at run.max_steps, at the times of mesh
   /// files and at regrid checks.
   bool is_ahead() const;
-  /// Copies the values to the host, for readers of state().now. All. Requires: not ahead.
+  /// Copies the values to the host, for readers of state().now. Collective. Requires: not ahead.
   void fetch();
 
-  /// Builds the initial state on its mesh. All. Errors: locality_lost, and std::invalid_argument of a problem that
-  /// fails (problem::build()); both thrown.
+  /// Builds the initial state on its mesh. Collective. Errors: locality_lost, and std::invalid_argument of a problem
+  /// that fails (problem::build()); both thrown.
   void start();
   /// Restores the state of a checkpoint, read from `path`; then, when all localities have done so, call go_on().
   /// Errors: one line, on this locality only.
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
-  /// Copies a restored state to the devices, if there are any. All. Errors: gpu::error, thrown.
+  /// Copies a restored state to the devices, if there are any. Collective. Errors: gpu::error, thrown.
   void go_on();
 
-  /// Makes one time step, and a regrid if one is due. All. A step that fails is tried again with half its length, up to
-  /// run.retries times and not below run.dt_min. On failure the gas is as it was before the step; the error names the
-  /// block, the cell and the time. Errors: locality_lost, thrown; then only the mesh and the last good state of local
-  /// blocks are valid.
+  /// Makes one time step, and a regrid if one is due. Collective. A step that fails is tried again with half its
+  /// length, up to run.retries times and not below run.dt_min. On failure the gas is as it was before the step; the
+  /// error names the block, the cell and the time. Errors: locality_lost, thrown; then only the mesh and the last good
+  /// state of local blocks are valid.
   result<void> step();
   bool finished() const;
 
@@ -84,7 +84,7 @@ class simulation {
   /// The requests that any locality made before the last step.
   std::uint32_t wishes() const;
 
-  /// The lists of numbers that a checkpoint needs to continue the run. All.
+  /// The lists of numbers that a checkpoint needs to continue the run. Collective.
   std::vector<std::pair<std::string, std::vector<double>>> numbers() const;
 
   const gas& state() const { return gas_; }
@@ -102,7 +102,7 @@ class simulation {
      ///< boundaries
   /// Totals of the conserved variables over the whole domain, followed by the sums of modules (step_module::sums())
   /// after the last step: NaN before the first step, and on a device between the steps that it makes together; those
-  /// that accumulate are always known. All.
+  /// that accumulate are always known. Collective.
   /// Errors: locality_lost, thrown.
   std::vector<double> totals() const;
   /// The worker that last advanced a local block; 0 on a device.

@@ -79,7 +79,7 @@ class run_files {
   double wall_s() const;
   double wall_of_process_s() const;
   /// Ends a run whose mass or energy floors have changed by more than run.conservation_limit. After a row of
-  /// history.csv has been written. All. Errors: one line.
+  /// history.csv has been written. Collective. Errors: one line.
   result<void> check_conservation() const;
 
  private:

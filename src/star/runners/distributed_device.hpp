@@ -6,8 +6,8 @@
 // refinement criteria; only if the mesh or the partition changes do the values come to the host, which makes the new
 // blocks and moves blocks between localities as without devices.
 //
-// Thread safety: one task at a time; functions marked *all* by a task on each locality, in the same order. Errors: when
-// a device of any locality fails, gpu::error, thrown on all of them; the values on devices are then lost.
+// Thread safety: one task at a time; functions marked *collective* by a task on each locality, in the same order.
+// Errors: when a device of any locality fails, gpu::error, thrown on all of them; the values on devices are then lost.
 // locality_lost, thrown. Cost: per stage at most two waits for the device and for the messages of the neighbours, and
 // two transfers of the data at the borders over the bus; as many more for each field of additional physics and stencil,
 // and for passes up or down the tree per level. Memory: a device holds the blocks of its locality and those
@@ -40,25 +40,25 @@ namespace plx::star {
 class distributed_device {
  public:
   /// Opens the device of run.device that is this locality's (run_device.hpp), or one of `on` if it is not null.
-  /// Requires: several localities; all arguments outlive it. All. Errors: one line, on this locality only: this program
-  /// lacks the backend, no device, no driver.
+  /// Requires: several localities; all arguments outlive it. Collective. Errors: one line, on this locality only: this
+  /// program lacks the backend, no device, no driver.
   static result<std::unique_ptr<distributed_device>> open(const input& in, const setup& s, gas& g, runtime& rt,
                                                           const gpu::backend* on = nullptr);
   ~distributed_device();
 
-  /// Copies the mesh and the values of the gas to the devices. All.
+  /// Copies the mesh and the values of the gas to the devices. Collective.
   void take();
   /// Makes one step; or returns the first bad cell, with the state unchanged. All, with the same dt.
   std::optional<bad_cell> advance(double dt, double time);
   double signal_rate() const { return signal_rate_; }              ///< of the whole gas, after a step
   const floor_counts& floors() const { return floors_; }           ///< of the last step
   std::span<const exact_sum> outflow() const { return outflow_; }  ///< in the last step, by face and variable
-  std::vector<double> totals();                                    ///< of the whole gas. All.
+  std::vector<double> totals();                                    ///< of the whole gas. Collective.
   /// The sums of modules (step_module::sums()) over local blocks, after the last step.
   const std::vector<exact_sum>& sums() const { return sums_; }
-  /// The refinement flags of all blocks, by slot. All.
+  /// The refinement flags of all blocks, by slot. Collective.
   std::vector<mesh::flag> refinement_flags(double weakening);
-  /// Copies the values to the host, if they are not there. All.
+  /// Copies the values to the host, if they are not there. Collective.
   void fetch();
   /// As in stepper: bits that reach all localities at the end of the next step.
   void wish(std::uint32_t bits) { my_wishes_ |= bits; }

@@ -1,7 +1,7 @@
 """When the workers were idle, what else was true at that time, and the rules about it.
 
 The idle time of each interval between two samples of diagnose.csv goes to exactly one cause. In order of precedence:
-ready tasks lay in queues; tasks waited for a lock; about one worker had work; the rest. So causes sum to the idle time,
+ready tasks waited in queues; tasks waited for a lock; about one worker had work; the rest. So causes sum to the idle time,
 and two things are called simultaneous only where both were seen in one interval. Without samples of the idle time nothing
 is placed, and all of it is rest.
 
@@ -254,7 +254,7 @@ def _queued(e: Evidence, phase: Phase, mean_queued: float):
         e,
         "latency",
         phase.idle_s,
-        f"{phase.when(e.wall_s)} {trimmed(mean_queued, 2)} ready tasks lay in queues and at least {trimmed(idle, 2)} of "
+        f"{phase.when(e.wall_s)} {trimmed(mean_queued, 2)} ready tasks waited in queues and at least {trimmed(idle, 2)} of "
         f"{plural(e.n_workers, 'worker')} were idle, on average",
         _latency_advice,
         {"queued": mean_queued},

@@ -11,7 +11,7 @@
 // A process that is killed while it writes to the shared memory of another may leave UCX's queue there in a state in
 // which no message arrives any more, from any sender (seen in one of 24 such deaths under the densest traffic). So
 // after a death on this host, neighbours are asked for a message (ucx_transport.cpp); a locality that does not receive
-// them although they were sent resigns, and is lost as well within some seconds, instead of hanging.
+// them although they were sent leaves the job, and is lost as well within some seconds, instead of hanging.
 //
 // Thread safety and cost: as in net/transport/transport.hpp. All members except the atomic counts belong to the thread
 // that holds the lock. Example: net/transport/ucx/test/ucx_transport_test.cpp

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the program until it reports why it hangs, however long that takes. Usage: until_told.sh PROGRAM FILE [SIGNAL]:
+# Runs the program until it reports why it hangs, however long that takes. Usage: until_reported.sh PROGRAM FILE [SIGNAL]:
 # FILE receives the output; SIGNAL is sent once all tasks hang.
 # The output of an earlier run must not be matched.
 : > "$2"
