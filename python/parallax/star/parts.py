@@ -254,7 +254,7 @@ class Performance(Part):
     def diagnosis(self) -> str:
         said = need(self.facts.diagnosis, "the run has no workers.csv")
         items = "".join(
-            f"<li>{escape(finding.text)} <span>{escape(finding.suggestion)}</span></li>" for finding in said.findings
+            f"<li>{escape(finding.sentence())} <span>{escape(finding.suggestion)}</span></li>" for finding in said.findings
         )
         last = f"<p>{escape(said.not_judged)}</p>" if said.not_judged else ""
         return html.card("Diagnosis", f'<ol class="said">{items}</ol>{last}', f"{said.headline}{self._spent()}")

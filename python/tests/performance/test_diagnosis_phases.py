@@ -209,3 +209,26 @@ def test_causes_of_idle_time_sum_to_it(tmp_path):
     assert {f.id for f in found} == {"latency", "contention", "serial"}
     assert sum(f.share for f in found) <= 0.7 + 1e-9
     assert all(re.search("at most .* s ", f.text) for f in found)
+
+
+def test_the_headline_names_the_phases(tmp_path):
+    found = diagnose(two_phases(tmp_path / "r"))
+    assert "; workers with work: 8.0 from 0 s to 5.00 s, 1.0 from 5.00 s to 10.0 s." in found.headline
+    assert [(p["begin_s"], p["end_s"]) for p in found.json()["phases"]] == [(0, 5), (5, 10)]
+
+
+def test_a_run_without_phases_has_none(tmp_path):
+    rows = resident()
+    for i in range(101):  # idle for half of each second interval, and short gaps
+        rows.append((0.1 * i, THREADS + "time/idle", 0.1 * i * 2 + 0.3 * (i // 2) + (0.7 if i > 50 else 0)))
+    path = folder_of(tmp_path / "r", [(7.0, 0.0, 3.0, 1000)] * 8, [("cell", 8000, 56.0, 0.01)], samples=rows)
+    assert diagnose(path).phases == []
+
+
+def test_short_gaps_belong_to_their_phase(tmp_path):
+    rows, idle = resident(), 0.0
+    for i in range(101):
+        rows.append((0.1 * i, THREADS + "time/idle", idle))
+        idle += 0.1 * (7 if i >= 60 and i != 80 or i in (0, 1, 30) else 0)
+    path = folder_of(tmp_path / "r", [(10.0, 0, 0.0, 1000)] + [(6.0, 0.0, 4.0, 1000)] * 7, [("cell", 8000, 52.0, 0.01)], samples=rows)
+    assert [(round(p.begin_s, 6), round(p.end_s, 6)) for p in diagnose(path).phases] == [(0, 6), (6, 10)]

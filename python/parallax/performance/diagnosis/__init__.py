@@ -1,6 +1,6 @@
 """`parallax diagnose run/`: what limited the speed of a run, in a few sentences with figures.
 
-evidence.py reads the run folder; idle.py assigns idle time to causes; rules.py and idle.py decide. The
+evidence.py reads the run folder; idle.py assigns idle time to causes; rules.py and idle.py decide, confidence.py how sure; phases.py divides the run. The
 thresholds are constants of the latter two and are documented in docs/why-slow.md. Example to read:
 tests/performance/test_diagnosis.py.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .evidence import Evidence, Finding
+from .phases import phases_of, words_of
 from .rules import findings_of, headline_of
 
 most_findings = 4  # of two sentences each: with the headline and what could not be judged, ten in all
@@ -18,24 +19,26 @@ most_findings = 4  # of two sentences each: with the headline and what could not
 
 @dataclass
 class Diagnosis:
-    """headline: one sentence; findings: the most costly first; not_judged: one sentence, "" when all could be."""
+    """headline: one sentence; findings: the most costly first; not_judged: one sentence, "" when all could be. phases: of the
+    run, in order of time; empty where it has none."""
 
     headline: str
     findings: list = field(default_factory=list)
     not_judged: str = ""
     figures: dict = field(default_factory=dict)
+    phases: list = field(default_factory=list)
 
     def sentences(self) -> list:
         texts = [self.headline]
         for finding in self.findings:
-            texts += [finding.text, finding.suggestion] if finding.suggestion else [finding.text]
+            texts += [finding.sentence(), finding.suggestion] if finding.suggestion else [finding.sentence()]
         return texts + ([self.not_judged] if self.not_judged else [])
 
     def text(self) -> str:
         """For a terminal: the headline, then an item per finding."""
         lines = [self.headline]
         for number, finding in enumerate(self.findings, 1):
-            lines.append(f"{number}. {finding.text} {finding.suggestion}".rstrip())
+            lines.append(f"{number}. {finding.sentence()} {finding.suggestion}".rstrip())
         return "\n".join(lines + ([self.not_judged] if self.not_judged else []))
 
     def json(self) -> dict:
@@ -44,6 +47,7 @@ class Diagnosis:
             "findings": [finding.json() for finding in self.findings],
             "not_judged": self.not_judged,
             "figures": self.figures,
+            "phases": [vars(phase) for phase in self.phases],
         }
 
 
@@ -53,8 +57,11 @@ def diagnose(folder: str | Path) -> Diagnosis:
 
 
 def diagnose_evidence(evidence: Evidence) -> Diagnosis:
-    found = findings_of(evidence)
-    return Diagnosis(headline_of(evidence), found[:most_findings], _not_judged(evidence), evidence.figures())
+    found, phases = findings_of(evidence), phases_of(evidence)
+    headline = headline_of(evidence)
+    if phases:
+        headline = headline.rstrip(".") + words_of(phases) + "."
+    return Diagnosis(headline, found[:most_findings], _not_judged(evidence), evidence.figures(), phases)
 
 
 def _not_judged(evidence: Evidence) -> str:

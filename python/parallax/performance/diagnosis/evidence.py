@@ -42,9 +42,15 @@ class Finding:
     suggestion: str = ""
     figures: dict = field(default_factory=dict)
     saves_s: float | None = None
+    confidence: str = "clear"  # or "likely", "possible": confidence.py
+
+    def sentence(self) -> str:
+        """The text, with the confidence unless it is clear."""
+        begin = {"likely": "Likely: ", "possible": "Possibly: "}.get(self.confidence)
+        return self.text if begin is None else begin + self.text[0].lower() + self.text[1:]
 
     def json(self) -> dict:
-        known = {"id": self.id, "share": self.share, "text": self.text, "suggestion": self.suggestion}
+        known = {"id": self.id, "share": self.share, "confidence": self.confidence, "text": self.text, "suggestion": self.suggestion}
         if self.saves_s is not None:
             known["saves_at_most_s"] = self.saves_s
         return {**known, **self.figures}

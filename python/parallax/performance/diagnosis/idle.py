@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ...text import plural, seconds, share_text, short, trimmed
+from . import confidence
 from .evidence import Evidence, Finding, all_threads, at_most, scheduler
 
 most_alone = 1.25  # workers with work, on average over an interval
@@ -63,10 +64,17 @@ class IdleTime:
     rest_s: float
     mean_queued: float = 0.0  # tasks in queues, in the intervals of `queued`
     mean_busy: float = 0.0  # workers with work, in the intervals of `alone`
+    bins: dict = field(default_factory=dict)  # {cause: idle worker-seconds in each interval [n]}, and their capacity
+
+    def sure(self, e: Evidence, cause: str) -> str:
+        """The confidence in a cause, "" if it is too small to be reported."""
+        if self.bins:
+            return confidence.of_bins(self.bins[cause], self.bins["capacity"], least_part)
+        return "likely" if e.share(getattr(self, cause).idle_s) >= least_part else ""
 
 
 def idle_time(e: Evidence) -> IdleTime:
-    bins = _bins(e)
+    bins = bins_of(e)
     if bins is None:
         return IdleTime(False, Phase(), Phase(), Phase(), e.idle_s)
     edges, total, idle = bins
@@ -89,10 +97,14 @@ def idle_time(e: Evidence) -> IdleTime:
         Phase(_spans(edges, is_locked), scale * float(np.sum(locked * length))), Phase(_spans(edges, alone), alone_s),
         max(0.0, e.idle_s - alone_s - scale * float(np.sum((late + locked) * length))),
         _mean(queued, length, is_late), _mean(busy, length, alone),
-    )
+        {
+            "queued": scale * late * length, "locked": scale * locked * length, "alone": scale * left * length * alone,
+            "capacity": length * (e.worker_time_s / float(np.sum(length))),
+        },
+    )  # fmt: skip
 
 
-def _bins(e: Evidence):
+def bins_of(e: Evidence):
     """(edges [n + 1], workers there are [n], workers that are idle [n]) of the intervals between samples, or None."""
     series = e.series(all_threads + "time/idle")
     if not e.has_workers:
@@ -217,9 +229,9 @@ def _findings(e: Evidence) -> list:
     if not e.lived_equally:
         return _of_threads(e)
     parts = idle_time(e)
-    found = [_queued(e, parts.queued, parts.mean_queued), _locked(e, parts)]
+    found = [_queued(e, parts), _locked(e, parts)]
     alone_s, rest_s = parts.alone.idle_s, parts.rest_s
-    if e.share(alone_s) >= least_part:
+    if parts.sure(e, "alone"):
         alone = _alone(e, parts)
         if alone is None:
             rest_s += alone_s  # reported by chains() or starvation()
@@ -228,26 +240,30 @@ def _findings(e: Evidence) -> list:
         rest_s += alone_s
     nothing_else = not any(found) and e.share(e.idle_s) >= least_idle
     if e.share(rest_s) >= least_idle or nothing_else:
-        serial_s = parts.alone.length_s if e.share(alone_s) >= least_part else 0.0
+        serial_s = parts.alone.length_s if parts.sure(e, "alone") else 0.0
         rest_s = e.idle_s if nothing_else else rest_s
         rules = (
             lambda: _delayed(e, rest_s), lambda: chains(e, rest_s), lambda: imbalance(e, rest_s, serial_s),
             lambda: starvation(e, rest_s),
         )
-        found.append(next(finding for finding in (rule() for rule in rules) if finding is not None))
-    return [finding for finding in found if finding is not None]
+        rest = next(finding for finding in (rule() for rule in rules) if finding is not None)
+        rest.confidence = confidence.of_figure(rest.share, least_idle)
+        found.append(rest)
+    found = [finding for finding in found if finding is not None]
+    return [finding for finding in found if finding.confidence != "possible"] or found
 
 
-def _claim(e: Evidence, id: str, idle_s: float, text: str, advice: str, figures=None) -> Finding:
+def _claim(e: Evidence, id: str, idle_s: float, text: str, advice: str, figures=None, sure="clear") -> Finding:
     """A finding that claims idle worker-seconds of workers that all lived as long as the run."""
     saves_s = idle_s / e.n_workers
     text = f"{text}; {at_most(saves_s, e.wall_s)}."
-    return Finding(id, e.share(idle_s), text, advice, figures or {}, saves_s)
+    return Finding(id, e.share(idle_s), text, advice, figures or {}, saves_s, sure)
 
 
-def _queued(e: Evidence, phase: Phase, mean_queued: float):
+def _queued(e: Evidence, parts: IdleTime):
     """Ready tasks in queues and idle workers, in the same intervals."""
-    if e.share(phase.idle_s) < least_part:
+    phase, mean_queued, sure = parts.queued, parts.mean_queued, parts.sure(e, "queued")
+    if not sure:
         return None
     idle = phase.idle_s / phase.length_s
     return _claim(
@@ -258,6 +274,7 @@ def _queued(e: Evidence, phase: Phase, mean_queued: float):
         f"{plural(e.n_workers, 'worker')} were idle, on average",
         _latency_advice,
         {"queued": mean_queued},
+        sure,
     )
 
 
@@ -305,8 +322,8 @@ def _lock_words(lock: dict):
 
 def _locked(e: Evidence, parts: IdleTime):
     """Tasks that wait for a lock and workers that are idle, in the same intervals."""
-    lock, phase = _lock_row(e), parts.locked
-    if lock is None or e.share(phase.idle_s) < least_part:
+    lock, phase, sure = _lock_row(e), parts.locked, parts.sure(e, "locked")
+    if lock is None or not sure:
         return None
     words, advice, figures = _lock_words(lock)
     when = f" {phase.when(e.wall_s)[0].lower()}{phase.when(e.wall_s)[1:]}".rstrip(",") if phase.spans else ""
@@ -316,7 +333,7 @@ def _locked(e: Evidence, parts: IdleTime):
         share = share_text(held_s / sum(e.lock_blame.values()))
         words += f', {share} of that time, without queues, while "{short(holder)}" held a lock'
     text = f"Tasks {words}. Workers were idle for {seconds(phase.idle_s)} of their time{when} as tasks waited for locks"
-    return _claim(e, "contention", phase.idle_s, text, advice, figures)
+    return _claim(e, "contention", phase.idle_s, text, advice, figures, sure)
 
 
 def long_task(e: Evidence):
@@ -327,7 +344,7 @@ def long_task(e: Evidence):
 
 def _alone(e: Evidence, parts: IdleTime):
     """One worker had work, on average, and no ready task waited. None where that holds for the whole run."""
-    phase, row = parts.alone, long_task(e)
+    phase, row, sure = parts.alone, long_task(e), parts.sure(e, "alone")
     begin, end = phase.longest
     most = (
         f"{phase.when(e.wall_s)} only {trimmed(parts.mean_busy, 2)} of {plural(e.n_workers, 'worker')} had work on average, "
@@ -337,7 +354,7 @@ def _alone(e: Evidence, parts: IdleTime):
     if row and row["max_s"] >= 0.7 * (end - begin):
         text = f'{most}; the longest task, "{short(row["name"])}", took {seconds(row["max_s"])}'
         advice = "Cut that task into smaller ones, or begin it first (priority::high)."
-        return _claim(e, "imbalance", phase.idle_s, text, advice, figures)
+        return _claim(e, "imbalance", phase.idle_s, text, advice, figures, sure)
     of_run = phase.length_s / e.wall_s
     if of_run >= whole_run or (of_run >= least_path and _long_path(e)) or parts.mean_busy < 0.5:
         return None
@@ -345,7 +362,7 @@ def _alone(e: Evidence, parts: IdleTime):
     path = f' (the critical path has most of its time in "{short(kinds[0][0])}")' if kinds else ""
     advice = f"Divide that part into tasks that can run side by side, or run it beside other work{path}."
     more = "" if kinds else " PLX_TRACE=1 shows which tasks it consists of."
-    return _claim(e, "serial", phase.idle_s, most, advice + more, figures)
+    return _claim(e, "serial", phase.idle_s, most, advice + more, figures, sure)
 
 
 def path_kinds(e: Evidence) -> list:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...text import bytes_text, count, long_time_text, plural, ratio_text, seconds, share_text, short, trimmed
+from . import confidence
 from .evidence import Evidence, Finding, at_most
 from .idle import findings_about_idle_time
 
@@ -54,9 +55,20 @@ def findings_of(e: Evidence) -> list:
     rules = [grain, localities, network, off_core, slow_instructions, page_faults, memory_growth]
     found = [finding for finding in (rule(e) for rule in rules) if finding is not None]
     found = findings_about_idle_time(e) + found
+    for finding in found:
+        if finding.id in _least:
+            finding.confidence = confidence.of_figure(finding.share, _least[finding.id])
+        disturbed = e.has_workers and e.ready_s is not None and e.share(e.ready_s) >= confidence.least_disturbed
+        if disturbed and finding.id != "off_core" and finding.confidence == "clear":
+            finding.confidence = "likely"
     found.sort(key=lambda finding: -finding.share)
     return found or [nothing(e)]
 
+
+_least = {
+    "grain": least_grain, "localities": least_locality_imbalance, "network": least_network, "off_core": least_off_core,
+    "waiting": least_off_core,
+}  # fmt: skip
 
 # ---- the rules ----
 
