@@ -73,6 +73,7 @@ result<void> write_file(const std::string& path, std::string_view content) {
 }
 
 result<void> append_file(const std::string& path, std::string_view header, std::string_view content) {
+  const bool is_new = ::access(path.c_str(), F_OK) != 0;
   const descriptor_guard file{::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666)};
   if (file.descriptor < 0) return file_error("write", path, errno);
   struct stat before {};
@@ -84,6 +85,7 @@ result<void> append_file(const std::string& path, std::string_view header, std::
     // Removes a partial line. Devices and pipes cannot be truncated and do not need it.
     if (S_ISREG(before.st_mode) && ::ftruncate(file.descriptor, before.st_size) != 0)
       return file_error("truncate", path, errno);
+    if (is_new) ::unlink(path.c_str());
     return file_error("write", path, number);
   }
   return {};

@@ -38,11 +38,38 @@ std::size_t binning::error_level() const noexcept {
 
 double binning::error() const noexcept { return error_of_level(error_level()); }
 
-double binning::autocorrelation_time() const noexcept {
-  const double naive = naive_error();
-  if (naive == 0) return 0;
-  const double ratio = error() / naive;
-  return std::max(0.0, 0.5 * (ratio * ratio - 1));
+double binning::autocorrelation_time() const noexcept { return plx::autocorrelation_time(std::span(this, 1)); }
+
+double autocorrelation_time(std::span<const binning> series) noexcept {
+  // 1 + 2 tau(B) of blocks of all series, around their common mean; negative with too few blocks.
+  double variance = 0;  // of samples
+  const auto ratio_of = [&](std::size_t l) {
+    constexpr double fewest = 8;
+    double count = 0, mean = 0, square = 0;
+    for (const binning& b : series)
+      if (l < b.levels_.size()) {
+        count += static_cast<double>(b.levels_[l].count);
+        mean += static_cast<double>(b.levels_[l].count) * b.levels_[l].mean;
+      }
+    if (count < fewest) return -1.0;
+    mean /= count;
+    for (const binning& b : series)
+      if (l < b.levels_.size()) {
+        const double off = b.levels_[l].mean - mean;
+        square += b.levels_[l].square + static_cast<double>(b.levels_[l].count) * off * off;
+      }
+    if (l == 0) variance = square / (count - 1);
+    return variance > 0 ? std::ldexp(square / (count - 1) / variance, static_cast<int>(l)) : 1.0;
+  };
+  double tau = 0, before = ratio_of(0);
+  for (std::size_t l = 0; before >= 0; ++l) {
+    const double next = ratio_of(l + 1);
+    if (next < 0) break;
+    tau = std::max(0.0, 0.5 * (2 * next - before - 1));
+    if (std::ldexp(1.0, static_cast<int>(l)) >= 4 * tau) break;
+    before = next;
+  }
+  return tau;
 }
 
 void binning::save(number_writer& to) const {

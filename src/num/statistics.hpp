@@ -34,8 +34,7 @@ class binning {
   /// Standard error of the mean from the largest blocks of which there are at least 64 (so its own relative error is
   /// below 9 %). With fewer than 128 samples, the naive error. Zero with fewer than two samples.
   double error() const noexcept;
-  /// Sum of the normalized autocorrelations over all positive distances, in samples: error^2 = (1 + 2 tau)
-  /// naive_error^2. Zero for independent samples.
+  /// That of this series alone, as below.
   double autocorrelation_time() const noexcept;
   /// Standard error of the mean from blocks of 2^level samples; zero with fewer than two blocks.
   double error_of_level(std::size_t level) const noexcept;
@@ -47,6 +46,7 @@ class binning {
   std::size_t level_count() const noexcept { return levels_.size(); }
 
  private:
+  friend double autocorrelation_time(std::span<const binning> series) noexcept;
   struct level {
     std::uint64_t count = 0;
     double mean = 0, square = 0;  // of deviations from the mean (Welford)
@@ -55,6 +55,14 @@ class binning {
   std::size_t error_level() const noexcept;
   std::vector<level> levels_;
 };
+
+/// Sum of the normalized autocorrelations over all positive distances, in samples, of several series of one quantity
+/// together: error^2 = (1 + 2 tau) naive_error^2. Zero for independent samples and without samples.
+///
+/// Blocks of B samples have 1 + 2 tau(B) = B variance(B) / variance(1), whose error is of order 1 / B: 2 tau(2 B) -
+/// tau(B) has none, for the smallest B above 4 tau. With 60 tau samples in all it is within 10 % on average; its
+/// standard error is 25 % with 1000 tau samples.
+double autocorrelation_time(std::span<const binning> series) noexcept;
 
 namespace detail {
 /// Rows 0 ... n-1: the mean without bin i; row n: the mean of all. Shapes: bins [n][m], weights [n].

@@ -75,6 +75,7 @@ TEST_F(File, AtAFileSizeLimitTheOldFileStays) {
   setrlimit(RLIMIT_FSIZE, &small);
   const auto whole = plx::write_file(path("a"), std::string(300'000, 'x'));
   const auto appended = plx::append_file(path("log"), "", std::string(2000, 'x'));
+  const auto begun = plx::append_file(path("new"), "header\n", std::string(2000, 'x'));
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, old_handler);
   ASSERT_FALSE(whole);
@@ -82,7 +83,8 @@ TEST_F(File, AtAFileSizeLimitTheOldFileStays) {
   EXPECT_EQ(plx::read_file(path("a")).value(), "old");
   ASSERT_FALSE(appended);
   EXPECT_EQ(plx::read_file(path("log")).value(), "line\n");
-  EXPECT_EQ(files(), 2u);
+  EXPECT_FALSE(begun);
+  EXPECT_EQ(files(), 2u);  // not the new one
 }
 
 TEST(ReadFile, ADeviceIsNotAFile) {
