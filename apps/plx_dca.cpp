@@ -7,11 +7,9 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "base/build_info.hpp"
@@ -22,8 +20,8 @@
 #include "program.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/dca/dca_json.hpp"
+#include "qmc/dca/memory.hpp"
 #include "qmc/dca/output.hpp"
-#include "rt/async.hpp"
 #include "rt/runtime.hpp"
 
 namespace {
@@ -40,9 +38,11 @@ struct command_line : app::common_options {
 // Prints a line per iteration and temperature, and writes the tables.
 class observer final : public qmc::dca_observer {
  public:
-  observer(qmc::dca_output& out, const qmc::cluster& c, bool quiet) : out_(out), cluster_(c), quiet_(quiet) {}
+  observer(qmc::dca_output& out, const qmc::cluster& c, const qmc::dca_options& o, bool quiet)
+      : out_(out), cluster_(c), options_(o), quiet_(quiet) {}
   void iterated(const qmc::dca_iteration& i) override {
     keep(out_.add(i));
+    for (const auto& warning : warnings_of(options_, i)) complain(warning, finished);
     if (quiet_) return;
     std::fprintf(stderr,
                  "T %-7.5g iteration %d: mu %8.4f  n %.4f(%.4f)  D %.4f(%.4f)  sign %.3f  <k> %.1f  tau %.1f  change "
@@ -69,19 +69,26 @@ class observer final : public qmc::dca_observer {
   }
   qmc::dca_output& out_;
   const qmc::cluster& cluster_;
+  const qmc::dca_options& options_;
   bool quiet_;
   std::optional<error> failure_;
 };
 
+// The line about T_c.
+std::string transition_of(const qmc::dca_outcome& done) {
+  if (done.transition) return fmt::format("T_c = {:.5f} +- {:.5f}\n", done.transition->value, done.transition->error);
+  if (done.begins_ordered) return "no T_c: lambda_d is above 1 at the first temperature; begin at a higher one\n";
+  if (done.with_d_wave < done.complete)
+    return fmt::format("no T_c: no eigenvector has the form cos kx - cos ky at {} of {} temperatures\n",
+                       done.complete - done.with_d_wave, done.complete);
+  return "no T_c: lambda_d stays below 1\n";
+}
+
 int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const std::string& folder) {
-  if (done.transition)
-    std::printf("T_c = %.5f +- %.5f\n", done.transition->value, done.transition->error);
-  else if (o.pair_frequencies > 0 && !done.stopped)
-    std::printf("no T_c: %s\n", done.begins_ordered
-                                    ? "lambda_d is above 1 at the first temperature; begin at a higher one"
-                                    : "lambda_d stays below 1");
-  if (done.stopped) std::printf("stopped; continue with plx-dca --resume %s\n", folder.c_str());
-  return done.stopped ? interrupted : finished;
+  std::string text;
+  if (done.transition || (o.pair_frequencies > 0 && !done.stopped)) text = transition_of(done);
+  if (done.stopped) text += fmt::format("stopped; continue with plx-dca --resume {}\n", folder);
+  return answer(text, done.stopped ? interrupted : finished);
 }
 
 // The folder of a new run, or of one that continues.
@@ -91,7 +98,25 @@ struct run_plan {
   std::optional<qmc::dca_output> resumed;
 };
 
+runtime_options options_of_run(const command_line& c, runtime_options options, const std::string& folder) {
+  options = app::options_of_run(c, std::move(options), folder);
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  measure->diagnose = true;  // for parallax report
+  if (measure->profile.empty()) measure->profile = "csv";
+  options.measure = std::move(measure);
+  return options;
+}
+
+// Changes nothing in the folder.
+int report_finished(const command_line& c, const run_plan& plan) {
+  if (!c.quiet)
+    std::fprintf(stderr, "plx-dca: note: the run in %s is complete; colder loop.temperatures continue it\n",
+                 plan.folder.c_str());
+  return report_end(qmc::outcome_of(plan.resumed->checkpoint().state), plan.options, plan.folder);
+}
+
 int run(const command_line& c, runtime_options options, run_plan& plan) {
+  if (plan.resumed && plan.resumed->is_finished(plan.options)) return report_finished(c, plan);
   app::handle_stop_signals("\nstopping, with a checkpoint (signal again to stop immediately)\n");
   auto out = plan.resumed ? std::move(plan.resumed) : std::optional<qmc::dca_output>();
   if (out) {
@@ -104,29 +129,15 @@ int run(const command_line& c, runtime_options options, run_plan& plan) {
   const std::optional<qmc::dca_state> from =
       c.resume.empty() ? std::nullopt : std::optional<qmc::dca_state>(out->checkpoint().state);
   out->set_build(fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
-  options = app::options_of_run(c, std::move(options), plan.folder);
-  auto measure = std::make_shared<probe::settings>(*options.measure);
-  measure->diagnose = true;  // for parallax report
-  if (measure->profile.empty()) measure->profile = "csv";
-  options.measure = std::move(measure);
   const auto lattice = plan.options.make_cluster();
   if (auto r = out->add(*lattice); !r) return complain(r.error().message);
-  observer watch(*out, *lattice, c.quiet);
-  runtime rt(options);
+  observer watch(*out, *lattice, plan.options, c.quiet);
+  runtime rt(options_of_run(c, std::move(options), plan.folder));
   const app::run_record record(plan.folder, rt.worker_count());
   if (auto r = record.write("running"); !r) return complain(r.error().message);
   const task_info loop{probe::register_name("qmc/loop"), probe::no_key};
-  const auto solve = [&] {
-    return async(loop, [&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); }).get();
-  };
-  const auto done = [&] {
-    try {
-      return rt.run(solve);
-    } catch (const std::exception& e) {
-      std::ignore = record.write("failed", e.what());
-      throw;
-    }
-  }();
+  const auto solve = [&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); };
+  const auto done = record.guard([&] { return rt.run(loop, solve); });
   result<void> written;
   if (watch.failure()) written = *watch.failure();
   if (done && written) written = out->finish(*done);
@@ -184,7 +195,9 @@ int start(const command_line& c, const runtime_options& options, qmc::dca_option
   o = plan->options;  // bound to the table
   if (c.print_config) return answer(table.text_effective());
   if (auto r = o.check(); !r) return complain(r.error().message);
-  if (c.validate) return answer("the input is fine\n");
+  if (auto r = qmc::check_memory(o, app::workers_of_run(c, options)); !r) return complain(r.error().message);
+  if (c.validate)
+    return answer(fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * qmc::memory_bytes(o)));
   plan->config = table.toml();
   return run(c, options, *plan);
 }
@@ -192,11 +205,11 @@ int start(const command_line& c, const runtime_options& options, qmc::dca_option
 }  // namespace
 
 int main(int argc, char** argv) {
-  app::start_program("plx-dca");
+  app::start_program("plx-dca", "use fewer sites, frequencies or walkers");
   CLI::App program("The Hubbard model in the dynamical cluster approximation.", "plx-dca");
   command_line c;
   app::declare_common(program, c, "TOML file that describes the run (inputs/dca/*.toml), or a JSON input of DCA++",
-                      "run-dca");
+                      "run-dca", "check the input, print the memory the run needs, and exit");
   program.add_option("--resume", c.resume, "continue the run in this folder from its checkpoint")->type_name("FOLDER");
   qmc::dca_options o;
   config_table table;
@@ -209,6 +222,6 @@ int main(int argc, char** argv) {
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
     return start(c, options, o, table);
   } catch (...) {
-    return app::exit_of_exception(program, "use fewer sites, frequencies or walkers");
+    return app::exit_of_exception(program);
   }
 }

@@ -2,20 +2,23 @@
 // one process or, under mpirun or srun, on several.
 //
 // Exit codes: 0 finished; 1 the run failed, diverged or did not converge; 2 invalid input, too little memory, or output
-// that cannot be written; 130 stopped by a signal, after an iteration, with a checkpoint.
+// that cannot be written; 130 stopped by a signal, with a checkpoint.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/build_info.hpp"
 #include "console.hpp"
 #include "net/collectives.hpp"
+#include "net/error.hpp"
 #include "net/job.hpp"
 #include "parquet/distribution/team.hpp"
 #include "parquet/run/checkpoint_keeper.hpp"
@@ -24,7 +27,6 @@
 #include "parquet/run/output.hpp"
 #include "parquet/solver/solver.hpp"
 #include "program.hpp"
-#include "rt/thread.hpp"
 
 namespace {
 
@@ -56,6 +58,7 @@ class observer final : public parquet::solver_observer {
                  q[1], r.seconds, r.seconds_left < 0 ? "" : fmt::format(", {:.3g} s left", r.seconds_left).c_str());
   }
   bool stop_requested() override { return app::stop_requested() || failure_.has_value(); }
+  const std::atomic<bool>* stop_flag() const override { return &app::stop_requested(); }
   bool save_requested() override { return keeper_.is_due(); }
   void save(const parquet::solver_state& s) override {
     if (team_.any(failure_.has_value())) return;
@@ -73,18 +76,19 @@ class observer final : public parquet::solver_observer {
   std::optional<error> failure_;
 };
 
-void print_solution(const parquet::parquet_solution& s) {
+std::string line_of(const parquet::parquet_solution& s) {
   const auto most = leading_of(s.last);
   const auto q = s.grid->lattice().momentum(most.momentum);
-  std::printf("frequencies %d: n = %.6f, largest eigenvalue %.4f, %s at (%.2f, %.2f), %d iterations\n",
-              s.grid->frequencies(), s.green->density(), most.eigenvalue, name_of(most.of), q[0], q[1],
-              s.last.iteration + 1);
+  return fmt::format("frequencies {}: n = {:.6f}, largest eigenvalue {:.4f}, {} at ({:.2f}, {:.2f}), {} iterations\n",
+                     s.grid->frequencies(), s.green->density(), most.eigenvalue, name_of(most.of), q[0], q[1],
+                     s.last.iteration + 1);
 }
 
 // The end of a run, the same on all localities but for errors of the root's output.
 struct run_end {
   int code = finished;
-  std::string message;  // empty: none
+  std::string message;       // empty: none
+  int unwritten = finished;  // the exit code of a run that has finished but could not write to stdout
 };
 
 // If a result is an error on any locality: the end of the run, with the message on one of them. Collective.
@@ -107,6 +111,7 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
   auto* out = files.out ? &*files.out : nullptr;
   parquet::checkpoint_keeper keeper(files.folder, members, out, files.from, o.checkpoint_interval_s);
   std::string unconverged;
+  int unwritten = finished;
   const auto note = [&](int n, bool converged, double residual) {
     if (!converged) unconverged += fmt::format("{}{} (residual {:.2g})", unconverged.empty() ? "" : ", ", n, residual);
   };
@@ -120,22 +125,23 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
     const auto done = parquet::solve(model, grid, o.settings(), watch, members, resumes ? &begun : nullptr);
     result<void> written;
     if (watch.failure()) written = *watch.failure();
-    if (done && out != nullptr && written) written = out->add(*done);
+    if (done && !done->stopped && out != nullptr && written) written = out->add(*done);
     if (out != nullptr && written && watch.has_iterated()) written = out->finish();
     if (auto end = end_of(written, members)) return *end;
     if (!done && !watch.has_iterated()) return {wrong_input, done.error().message};  // the checkpoint; on one locality
     if (!done) return {failed, fmt::format("grid.frequencies {}: {}", n, done.error().message)};
     if (done->stopped) {
-      if (out != nullptr) std::printf("stopped; continue with plx-parquet --resume %s\n", files.folder.c_str());
+      if (out != nullptr) answer(fmt::format("stopped; continue with plx-parquet --resume {}\n", files.folder));
       return {interrupted, {}};
     }
     if (auto end = end_of(keeper.save_finished(), members)) return *end;
-    if (out != nullptr) print_solution(*done);
+    if (out != nullptr && unwritten == finished) unwritten = answer(line_of(*done));
     note(n, done->converged, done->last.residual);
   }
   if (files.from.finished.size() == o.frequencies.size() && out != nullptr)
     if (auto written = out->finish(); !written) return {wrong_input, written.error().message};
-  if (unconverged.empty()) return {};
+  if (out != nullptr && unwritten == finished) unwritten = answer(out->summary());
+  if (unconverged.empty()) return {finished, {}, unwritten};
   return {failed,
           fmt::format("not converged after {} iterations with grid.frequencies {}; expected residuals below {:.2g}: "
                       "raise loop.iterations, or lower loop.damping",
@@ -179,8 +185,15 @@ result<run_files> open_files(const parquet::parquet_options& o, const run_plan& 
   return files;
 }
 
+// The state in run.json: that of the root, unless it is lost.
+struct run_state {
+  app::run_record record;
+  bool begun = false;  // the folder is that of this run
+};
+
 // Checks the memory, opens the folder, and solves. Collective.
-run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_options& o, const run_plan& plan) {
+run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_options& o, const run_plan& plan,
+               run_state& state) {
   const parquet::team members = job.size() == 1 ? parquet::team() : parquet::team(communicator("plx-parquet"));
   const bool root = members.rank() == 0;
   const parquet::memory_share share{job.home().worker_count(), members.size(), parquet::processes_of_host(members)};
@@ -193,13 +206,13 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
   if (root && !c.quiet)
     std::fprintf(stderr, "the run needs %.3g GB of memory%s\n", 1e-9 * parquet::memory_bytes(o, share),
                  members.is_alone() ? "" : " per process");
-  std::optional<app::run_record> record;
-  if (root) record.emplace(plan.folder, share.workers);
-  const auto failure = end_of(root ? record->write("running") : result<void>(), members);
-  run_end end = failure ? *failure : solve_all(c, o, *files, members);
+  if (auto failure = end_of(root ? state.record.write("running") : result<void>(), members)) return *failure;
+  state.begun = true;
+  run_end end = solve_all(c, o, *files, members);
+  if (!root) return end;
   const char* status = end.code == finished ? "finished" : end.code == interrupted ? "interrupted" : "failed";
-  if (root)
-    if (auto r = record->write(status, end.message); !r && end.code == finished) end = {wrong_input, r.error().message};
+  if (auto r = state.record.write(status, end.message); !r && end.code == finished)
+    end = {wrong_input, r.error().message};
   return end;
 }
 
@@ -229,9 +242,7 @@ result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, con
 }
 
 int answer_validate(const common_options& c, const runtime_options& options, const parquet::parquet_options& o) {
-  unsigned workers = c.threads != 0 ? c.threads : options.workers;
-  if (workers == 0) workers = thread::hardware_concurrency();  // as many as the run would start
-  const parquet::memory_share share{workers, 1, 1};
+  const parquet::memory_share share{app::workers_of_run(c, options), 1, 1};
   if (auto r = parquet::check_memory(o, share); !r) return complain(r.error().message);
   return answer(
       fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * parquet::memory_bytes(o, share)));
@@ -248,18 +259,29 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
     job.leave_out_summary();
     return job.here() == 0 ? complain(plan.error().message) : wrong_input;
   }
-  app::handle_stop_signals(
-      job.size() == 1 ? "\nstopping after this iteration, with a checkpoint (signal again to stop immediately)\n"
-                      : nullptr);
-  const run_end end = job.run([&] { return run_on(job, c, o, *plan); });
+  app::handle_stop_signals(job.size() == 1 ? "\nstopping, with a checkpoint (signal again to stop immediately)\n"
+                                           : nullptr);
+  run_state state{app::run_record(plan->folder, job.home().worker_count())};
+  run_end end;
+  try {
+    end = job.run([&] { return run_on(job, c, o, *plan, state); });
+  } catch (const locality_lost& e) {  // one of the others writes the state and the message
+    if (job.here() != (e.which() == 0 ? 1u : 0u)) return failed;
+    if (state.begun) std::ignore = state.record.write("failed", e.what());
+    return complain(e.what(), failed);
+  } catch (...) {
+    if (state.begun && job.here() == 0) state.record.write_exception();
+    throw;
+  }
   const bool speaks = !end.message.empty() && (job.here() == 0 || end.code == wrong_input);
-  return speaks ? complain(end.message, end.code) : end.code;
+  if (speaks) return complain(end.message, end.code);
+  return end.code == finished ? end.unwritten : end.code;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  app::start_program("plx-parquet");
+  app::start_program("plx-parquet", "use fewer frequencies, or more processes");
   CLI::App program("The Hubbard model on small clusters in the parquet approximation.", "plx-parquet");
   command_line c;
   app::declare_common(program, c, "TOML file that describes the run (inputs/parquet/*.toml)", "run-parquet",
@@ -283,6 +305,6 @@ int main(int argc, char** argv) {
   } catch (const job_error& e) {
     return e.report("plx-parquet");
   } catch (...) {
-    return app::exit_of_exception(program, "use fewer frequencies, or more processes");
+    return app::exit_of_exception(program);
   }
 }

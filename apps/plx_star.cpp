@@ -196,7 +196,7 @@ int answer_of(const command_line& c, const run_plan& w) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  app::start_program("plx-star");
+  app::start_program("plx-star", "the mesh is too large for this machine; lower mesh.max_level or refine less");
   CLI::App program("Gas on an adaptive mesh.", "plx-star");
   command_line c;
   declare(program, c);
@@ -211,7 +211,6 @@ int main(int argc, char** argv) {
   } catch (const job_error& e) {
     return e.report("plx-star");
   } catch (...) {
-    return app::exit_of_exception(program,
-                                  "the mesh is too large for this machine; lower mesh.max_level or refine less");
+    return app::exit_of_exception(program);
   }
 }

@@ -5,10 +5,13 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <new>
+#include <sstream>
 #include <stdexcept>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "base/build_info.hpp"
@@ -16,11 +19,13 @@
 #include "base/text.hpp"
 #include "console.hpp"
 #include "probe/settings.hpp"
+#include "rt/thread.hpp"
 
 namespace plx::app {
 namespace {
 
 const char* program_name = "";
+const char* advice_on_memory = "";
 
 // CLI11 would take the next argument as the value: "--out= --validate" would start a run in the folder "--validate".
 result<void> check_values(int argc, char** argv) {
@@ -32,15 +37,35 @@ result<void> check_values(int argc, char** argv) {
   return {};
 }
 
+// The message of the exception that is being handled, and the exit code.
+std::pair<std::string, int> failure_of_exception() {
+  try {
+    throw;
+  } catch (const std::invalid_argument& e) {  // from the runtime or the job: cores, workers, measurement
+    return {e.what(), wrong_input};
+  } catch (const std::system_error& e) {
+    if (e.code() != std::errc::resource_unavailable_try_again) return {e.what(), failed};
+    return {
+        "cannot start another thread: the limit of threads (ulimit -u, pids.max) or of memory (ulimit -v, ulimit "
+        "-d) is reached; raise it, or use fewer workers (--threads)",
+        failed};
+  } catch (const std::bad_alloc&) {
+    return {fmt::format("out of memory: {}", advice_on_memory), failed};
+  } catch (const std::exception& e) {
+    return {e.what(), failed};
+  }
+}
+
 }  // namespace
 
-void start_program(const char* name) {
+void start_program(const char* name, const char* less_memory) {
   open_standard_streams();
   program_name = name;
+  advice_on_memory = less_memory;
 }
 
 void declare_set_and_threads(CLI::App& app, common_options& c) {
-  app.add_option("--set", c.sets, "set an option after reading the input; any number")
+  app.add_option("--set", c.sets, "set an option after reading the input; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   app.add_option("--threads", c.threads, "workers (default: one per core that this process may use)")
@@ -87,29 +112,30 @@ int complain(std::string_view message, int code) {
   return code;
 }
 
-int answer(const std::string& text) {
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return finished;
+int answer(const std::string& text, int code) {
+  const char* const rank = std::getenv("PMIX_RANK");
+  if (rank != nullptr && std::string_view(rank) != "0") return code;
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return code;
+  if (errno == EPIPE) return code;
   return complain(fmt::format("cannot write to stdout: {}", std::generic_category().message(errno)));
 }
 
-int exit_of_exception(const CLI::App& app, std::string_view memory) {
+int exit_of_exception(const CLI::App& app) {
   try {
     throw;
   } catch (const CLI::Success& s) {
-    return app.exit(s);
-  } catch (const std::invalid_argument& e) {  // from the runtime or the job: cores, workers, measurement
-    return complain(e.what());
-  } catch (const std::system_error& e) {
-    if (e.code() != std::errc::resource_unavailable_try_again) return complain(e.what(), failed);
-    return complain(
-        "cannot start another thread: the limit of threads (ulimit -u, pids.max) or of memory (ulimit -v, ulimit -d) "
-        "is reached; raise it, or use fewer workers (--threads)",
-        failed);
-  } catch (const std::bad_alloc&) {
-    return complain(fmt::format("out of memory: {}", memory), failed);
-  } catch (const std::exception& e) {
-    return complain(e.what(), failed);
+    std::ostringstream text;
+    const int code = app.exit(s, text, text);
+    return answer(text.str(), code);
+  } catch (...) {
+    const auto [message, code] = failure_of_exception();
+    return complain(message, code);
   }
+}
+
+unsigned workers_of_run(const common_options& c, const runtime_options& options) {
+  const unsigned workers = c.threads != 0 ? c.threads : options.workers;
+  return workers != 0 ? workers : thread::hardware_concurrency();
 }
 
 runtime_options options_of_run(const common_options& c, runtime_options options, const std::string& folder) {
@@ -133,6 +159,13 @@ result<void> run_record::write(const char* status, std::string_view message) con
                   json_text(program_name), json_text(b.version), json_text(b.compiler), json_text(b.type),
                   json_text(b.git), json_of(this_machine()), json_of(this_process()), workers_, json_text(status),
                   json_text(std::string(message)), json_text(started_), wall.count()));
+}
+
+void run_record::write_exception() const noexcept {
+  try {
+    std::ignore = write("failed", failure_of_exception().first);
+  } catch (...) {  // no memory for the message: the reader finds that the process has ended
+  }
 }
 
 std::string without_slash(std::string path) {

@@ -29,8 +29,8 @@ struct common_options {
   bool validate = false, print_config = false, quiet = false;
 };
 
-/// Opens the standard streams and sets the name in messages. The first call of main().
-void start_program(const char* name);
+/// Opens the standard streams and sets the name in messages, and how to need less memory. The first call of main().
+void start_program(const char* name, const char* less_memory);
 
 /// Adds the common options, with --version, to a program of that name. `inputs`: what the input is; `folder`: the
 /// default of --out; `validates`: what --validate does.
@@ -45,11 +45,14 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
 
 /// Prints "NAME: message" to stderr and returns the code.
 int complain(std::string_view message, int code = wrong_input);
-/// Writes an answer to stdout; returns the exit code.
-int answer(const std::string& text);
-/// The exit code of the exception that is being handled, after its message. `memory`: how to need less memory.
-int exit_of_exception(const CLI::App& app, std::string_view memory);
+/// Writes an answer to stdout; returns `code`, or wrong_input after a message if stdout cannot be written. In a job
+/// only the first process writes. A closed pipe is no error: the reader has seen enough.
+int answer(const std::string& text, int code = finished);
+/// The exit code of the exception that is being handled, after its message.
+int exit_of_exception(const CLI::App& app);
 
+/// The workers that a run would start.
+unsigned workers_of_run(const common_options& c, const runtime_options& options);
 /// The number of workers, and the folder of the run for measurements unless --plx: names another.
 runtime_options options_of_run(const common_options& c, runtime_options options, const std::string& folder);
 
@@ -59,6 +62,18 @@ class run_record {
   run_record(std::string folder, std::size_t workers);
   /// status: "running", "finished", "interrupted" or "failed", with the message of the error.
   result<void> write(const char* status, std::string_view message = "") const;
+  /// Writes "failed" with the message of the exception that is being handled, as well as it can.
+  void write_exception() const noexcept;
+  /// Calls f(). An exception leaves the status "failed" with its message.
+  template <class F>
+  auto guard(F&& f) const {
+    try {
+      return f();
+    } catch (...) {
+      write_exception();
+      throw;
+    }
+  }
 
  private:
   std::string folder_, started_ = utc_now();

@@ -1,22 +1,18 @@
-"""plx-dca from the outside: a short run and its files, invalid input, the options on the page.
-
-PLX_BIN names the folder of the program (./plx test sets it).
-"""
+"""plx-dca from the outside: a short run and its files, invalid input, too little memory, the options on the page."""
 
 from __future__ import annotations
 
-import csv
 import json
 import os
+import resource
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from programs import ROOT, Program, messages, rows
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-dca"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+DCA = Program("plx-dca")
+run, pytestmark = DCA.run, DCA.needed
 
 INPUT = """
 [model]
@@ -54,22 +50,15 @@ JSON = """{
 """
 
 
-def run(folder, *arguments):
-    return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
-
-
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "in.toml").write_text(INPUT)
     (tmp_path / "in.json").write_text(JSON)
     (tmp_path / "broken.json").write_text(JSON.replace('"beta": 1,', '"beta": 1;'))
+    (tmp_path / "large.json").write_text(JSON.replace('"beta": 1,', '"beta": 1e400,'))
+    (tmp_path / "twice.json").write_text(JSON.replace('"beta": 1,', '"beta": 2, "beta": 1,'))
     (tmp_path / "unknown.json").write_text(JSON.replace("CT-AUX", "CT_AUX"))
     return tmp_path
-
-
-def rows(path):
-    with path.open() as file:
-        return list(csv.DictReader(file))
 
 
 def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
@@ -83,7 +72,7 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     assert sorted(path.name for path in (folder / "one/functions").iterdir()) == ["T0.5.h5", "T1.h5"]
     assert json.loads((folder / "one/result.json").read_text()) == {"t_c": None, "complete": True}
     again = run(folder, "one/config.toml", "--out", "two", "--threads", "3", "--quiet")
-    assert again.returncode == 0 and not again.stderr
+    assert again.returncode == 0 and not messages(again)
     assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()
     assert run(folder, "in.toml", "--out", "one").returncode == 2
 
@@ -122,7 +111,19 @@ print(physics.table(), speed.tasks(), speed.diagnosis(), *summary_lines(facts, "
         (["in.toml", "--set", "cluster.vectors=[1, 2, 2, 4]"], "found 0"),
         (["in.toml", "--set", "pairing.frequencies=40"], "at most loop.frequencies"),
         (["in.toml", "--set", "loop.frequencies=33"], "expected an even number, found 33"),
+        (["in.toml", "--set", "model.u=1e308"], "in [0, 1000]"),
+        (["in.toml", "--set", "model.t_prime=1e308"], "in [-10, 10]"),
+        (["in.toml", "--set", "model.density=1e-300"], "in [0.001, 1.999]"),
+        (["in.toml", "--set", "loop.temperatures=[1e300]"], "in [0.0001, 10000]"),
+        (["in.toml", "--set", "loop.temperatures=[1e-300]"], "in [0.0001, 10000]"),
+        (["in.toml", "--set", "loop.temperatures=[1.0, 0.5, 0.50000001]"], "found 0.50000001 more than once"),
+        (["in.toml", "--set", "solver.sweeps=1e9"], "in [0.001, 10000]"),
+        (["in.toml", "--set", "solver.expansion_k=1e300"], "in [0.001, 10000]"),
+        (["in.toml", "--set", "cluster.name=20x20", "--set", "pairing.frequencies=32"], "GB that are available"),
+        (["in.toml", "--set", "loop.temperatures=[0.0001]", "--set", "cluster.name=8x8"], "at expansion orders up to"),
         (["broken.json"], "broken.json:3:"),
+        (["large.json"], "large.json:3:"),
+        (["twice.json"], "twice.json: physics/beta: expected the key once"),
         (["unknown.json"], "unknown group 'CT_AUX'; expected 'CT-AUX'?"),
         (["in.toml", "--set", "solver.measurements=3"], "at least one per bin"),
         (["in.toml", "--nonsense"], "--nonsense"),
@@ -135,6 +136,35 @@ def test_wrong_input_gets_one_line(folder, arguments, words):
     assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
 
 
+def test_too_little_address_space_is_refused_at_the_start(folder):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))  # noqa: E731
+    done = run(folder, "in.toml", preexec_fn=limit)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "ulimit -v is 409600" in done.stderr
+    assert not (folder / "run-dca").exists()
+
+
+def test_output_that_cannot_be_written_is_an_error(folder):
+    with open("/dev/full", "w") as full:
+        for arguments in (["--help"], ["--version"], ["in.toml", "--validate"], ["in.toml", "--quiet"]):
+            done = run(folder, *arguments, stdout=full)
+            assert done.returncode == 2, arguments
+            assert messages(done) == ["plx-dca: cannot write to stdout: No space left on device"], arguments
+    assert json.loads((folder / "run-dca/result.json").read_text())["complete"]
+
+
+def test_without_interaction(folder):
+    done = run(folder, "in.toml", "--set", "model.u=0", "--out", "one", "--quiet")
+    assert done.returncode == 0 and "no eigenvector has the form cos kx - cos ky at 2 of 2 temperatures" in done.stdout
+    for row in rows(folder / "one/temperatures.csv"):
+        assert abs(float(row["double_occupancy"]) - float(row["density"]) ** 2 / 4) < 1e-6
+
+
+def test_a_density_that_was_not_reached_gets_a_warning(folder):
+    few = ["--set", "loop.first_iterations=1", "--set", "loop.temperatures=[0.5]", "--set", "solver.measurements=2000"]
+    done = run(folder, "in.toml", *few, "--set", "model.density=0.6", "--quiet")
+    assert done.returncode == 0 and "warning: T 0.5: the density was not reached: expected 0.6, found 0." in done.stderr
+
+
 def test_inputs_of_dca_plus_plus_run_as_they_are(folder):
     done = run(folder, "in.json", "--out", "one", "--quiet")
     assert done.returncode == 0 and "DCA/initial-self-energy" in done.stderr
@@ -144,11 +174,11 @@ def test_inputs_of_dca_plus_plus_run_as_they_are(folder):
     assert again.returncode == 0
     assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()
     colder = run(folder, "in.json", "--set", "loop.temperatures=[1.0, 0.5]", "--set", "solver.method=rank_one", "--validate")
-    assert colder.stdout == "the input is fine\n"
+    assert colder.stdout.startswith("the input is fine; the run needs 0.0")
 
 
 def test_validate_and_options(folder):
-    assert run(folder, "in.toml", "--validate").stdout == "the input is fine\n"
+    assert run(folder, "in.toml", "--validate").stdout.startswith("the input is fine; the run needs 0.0")
     assert "solver.walkers" in run(folder, "in.toml", "--print-config").stdout
     assert (ROOT / "docs" / "plx-dca.md").read_text().endswith(run(folder, "--list-options", "markdown").stdout)
     for path in sorted((ROOT / "inputs" / "dca").glob("*.toml")):

@@ -1,7 +1,4 @@
-"""A run of plx-dca that is stopped, killed, or out of space, and continues with the same bits.
-
-PLX_BIN names the folder of the program (./plx test sets it).
-"""
+"""A run of plx-dca that is stopped, killed, or out of space, and continues with the same bits."""
 
 from __future__ import annotations
 
@@ -9,20 +6,16 @@ import json
 import resource
 import signal
 import struct
-import subprocess
 import time
 
 import pytest
-from test_plx_dca import PROGRAM, folder, rows, run  # noqa: F401
+from programs import messages, rows
+from test_plx_dca import DCA, folder  # noqa: F401
 
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+run, start, pytestmark = DCA.run, DCA.start, DCA.needed
 
 TABLES = ("temperatures.csv", "green.csv", "momenta.csv", "sites.csv", "cluster.json")
 SLOWER = ("--set", "solver.measurements=1600")
-
-
-def start(folder, *arguments):
-    return subprocess.Popen([PROGRAM, *arguments], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 def results(run_folder):
@@ -66,6 +59,19 @@ def test_a_run_stopped_within_iterations_ends_with_the_same_bits(folder, whole):
     assert results(folder / "out") == whole
 
 
+@pytest.mark.parametrize("endless", ["solver.warm_up=1000000000", "solver.expansion_k=100"])
+def test_a_signal_stops_within_a_measurement(folder, endless):
+    words = ("--set", "solver.sweeps=10000", "--set", endless, "--set", "loop.temperatures=[1.0]")
+    child = start(folder, "in.toml", "--out", "out", *words)
+    while not (folder / "out/checkpoint.h5").exists():
+        time.sleep(0.01)
+    time.sleep(0.3)  # in the walkers; a measurement takes some hundred times as long
+    child.send_signal(signal.SIGTERM)
+    output, errors = child.communicate(timeout=20)
+    assert child.returncode == 130, errors
+    assert "stopped; continue with plx-dca --resume out" in output
+
+
 def test_a_killed_run_continues(folder, whole):
     for delay_s in (0.05, 0.2, 0.4):
         out = folder / f"out{delay_s}"
@@ -88,10 +94,8 @@ def test_a_full_disk_loses_nothing_that_was_complete(folder):
 
     larger = ["in.toml", "--quiet", "--set", "loop.frequencies=1024"]
     assert run(folder, *larger, "--out", "whole").returncode == 0
-    done = subprocess.run(
-        [PROGRAM, *larger, "--out", "out"], cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "out/" in done.stderr
+    done = run(folder, *larger, "--out", "out", preexec_fn=limit)
+    assert done.returncode == 2 and len(messages(done)) == 1 and "out/" in messages(done)[0]
     again = run(folder, "--resume", "out", "--quiet")
     assert again.returncode == 0, again.stderr
     assert results(folder / "out") == results(folder / "whole")
@@ -102,6 +106,33 @@ def test_more_temperatures_after_the_end(folder):
     assert run(folder, "--resume", "out", "--quiet", "--set", "loop.temperatures=[1.0, 0.5]").returncode == 0
     assert run(folder, "in.toml", "--out", "whole", "--quiet").returncode == 0
     assert results(folder / "out") == results(folder / "whole")
+
+
+def test_a_complete_run_is_left_as_it_is(folder):
+    assert run(folder, "in.toml", "--out", "out", "--quiet").returncode == 0
+    before = {path.name: path.read_bytes() for path in (folder / "out").iterdir() if path.is_file()}
+    again = run(folder, "--resume", "out", "--set", "loop.iterations=5")
+    assert again.returncode == 0 and "no T_c" in again.stdout and "is complete" in again.stderr
+    assert {path.name: path.read_bytes() for path in (folder / "out").iterdir() if path.is_file()} == before
+
+
+def test_a_checkpoint_of_another_run_is_refused(folder):
+    short = ("--quiet", "--set", "loop.temperatures=[1.0]")
+    for name, other in (("out", "model.u=4"), ("cluster", "cluster.name=4A"), ("model", "model.u=5")):
+        assert run(folder, "in.toml", "--out", name, *short, "--set", other).returncode == 0
+    for name, words in (("cluster", 'cluster.name: a resumed run cannot change it; expected "4A"'), ("model", "model.u: a resumed run")):
+        (folder / "out/checkpoint.h5").write_bytes((folder / name / "checkpoint.h5").read_bytes())
+        done = run(folder, "--resume", "out")
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert f"out/config.toml: {words}" in done.stderr and "as in the checkpoint, found" in done.stderr
+
+
+def test_advice_after_a_failure_before_the_first_checkpoint(folder):
+    (folder / "out").mkdir()
+    (folder / "out/config.toml").write_text("")
+    for arguments in (("in.toml", "--out", "out"), ("--resume", "out")):
+        done = run(folder, *arguments)
+        assert done.returncode == 2 and "before its first checkpoint" in done.stderr and "continue" not in done.stderr
 
 
 def test_a_folder_in_use_is_left_alone(folder):

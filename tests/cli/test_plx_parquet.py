@@ -1,23 +1,18 @@
-"""plx-parquet from the outside: a short run and its files, invalid input, too little memory, the options on the page.
-
-PLX_BIN names the folder of the program (./plx test sets it).
-"""
+"""plx-parquet from the outside: a short run and its files, invalid input, too little memory, the options on the page."""
 
 from __future__ import annotations
 
-import csv
 import json
-import os
 import resource
 import signal
-import subprocess
+import time
 from pathlib import Path
 
 import pytest
+from programs import ROOT, Program, rows
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-parquet"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+PARQUET = Program("plx-parquet")
+run, start, pytestmark = PARQUET.run, PARQUET.start, PARQUET.needed
 
 INPUT = """
 [model]
@@ -34,25 +29,17 @@ vertex = true
 """
 
 
-def run(folder, *arguments):
-    return subprocess.run([PROGRAM, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
-
-
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "in.toml").write_text(INPUT)
     return tmp_path
 
 
-def rows(path):
-    with path.open() as file:
-        return list(csv.DictReader(file))
-
-
 def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     done = run(folder, "in.toml", "--out", "one", "--threads", "1")
     assert done.returncode == 0, done.stderr
     assert "GB of memory" in done.stderr and "eigenvalue" in done.stderr and done.stdout.count("iterations\n") == 3
+    assert done.stdout.count("extrapolated ") == 5 and ", exact " in done.stdout
     result = json.loads((folder / "one/result.json").read_text())
     assert result["complete"] and [r["frequencies"] for r in result["runs"]] == [2, 3, 4]
     assert len(rows(folder / "one/iterations.csv")) == sum(r["iterations"] for r in result["runs"])
@@ -79,6 +66,9 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
         (["nowhere.toml"], "nowhere.toml"),
         (["in.toml", "--set", "model.uu=3"], "model.u"),
         (["in.toml", "--set", "model.temperature=0"], "model.temperature"),
+        (["in.toml", "--set", "model.temperature=1e300"], "in [0.0001, 10000]"),
+        (["in.toml", "--set", "model.u=1e300"], "in [1e-06, 1000]"),
+        (["in.toml", "--set", "model.t_prime=1e300"], "in [-1000, 1000]"),
         (["in.toml", "--set", "cluster.name=trimer"], "atom, dimer, WIDTHxHEIGHT"),
         (["in.toml", "--set", "cluster.vectors=[1, 2, 2]"], "found 3"),
         (["in.toml", "--set", "grid.frequencies=[4, 2]"], "ascending"),
@@ -109,29 +99,72 @@ def test_runs_that_fail_say_so(folder):
     assert record["program"] == "plx-parquet" and record["status"] == "failed" and "diverges" in record["message"]
 
 
-def test_a_signal_stops_a_run_after_an_iteration(folder):
+def test_a_signal_stops_a_run(folder):
     words = ["in.toml", "--out", "out", "--set", "loop.iterations=100000", "--set", "loop.tolerance=1e-300"]
-    child = subprocess.Popen([PROGRAM, *words], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = start(folder, *words)
     while "iteration" not in (line := child.stderr.readline()):
         assert line
     child.send_signal(signal.SIGINT)
     output, errors = child.communicate(timeout=60)
     assert child.returncode == 130, errors
-    assert "stopping after this iteration, with a checkpoint" in errors and "stopped; continue with plx-parquet --resume out" in output
+    assert "stopping, with a checkpoint" in errors and "stopped; continue with plx-parquet --resume out" in output
     assert len(rows(folder / "out/iterations.csv")) >= 1
     assert json.loads((folder / "out/run.json").read_text())["status"] == "interrupted"
     assert not (folder / "out/.lock").exists()
 
 
-def test_a_full_disk_gets_one_line(folder):
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (120000, 120000))  # less than the vertices, more than a checkpoint without them
+def test_a_signal_stops_a_run_within_its_first_iteration(folder):
+    # The bubbles of 65536 frequencies take minutes.
+    child = start(folder, "in.toml", "--out", "out", "--set", "grid.sigma_frequencies=65536")
+    while not (folder / "out/run.json").exists():
+        assert child.poll() is None
+        time.sleep(0.01)
+    time.sleep(0.3)
+    child.send_signal(signal.SIGTERM)
+    output, errors = child.communicate(timeout=20)
+    assert child.returncode == 130 and "stopped; continue with plx-parquet --resume out" in output, errors
+    assert json.loads((folder / "out/run.json").read_text())["status"] == "interrupted"
+    assert not (folder / "out/iterations.csv").exists()
 
-    done = subprocess.run(
-        [PROGRAM, "in.toml", "--out", "out", "--quiet"],
-        cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "out/vertex.csv" in done.stderr
+
+def test_an_exception_leaves_the_status_failed(folder):
+    larger = ["--set", "grid.frequencies=[2, 40]", "--set", "grid.sigma_frequencies=128", "--set", "loop.history=1"]
+    child = start(folder, "in.toml", "--out", "out", *larger)
+    while "iteration 1:" not in (line := child.stderr.readline()):
+        assert line
+    pages = int((Path("/proc") / str(child.pid) / "statm").read_text().split()[0])
+    most = pages * resource.getpagesize() + (64 << 20)  # the second number of frequencies needs 530 MB
+    resource.prlimit(child.pid, resource.RLIMIT_AS, (most, most))
+    _, errors = child.communicate(timeout=60)
+    assert child.returncode == 1 and "out of memory" in errors
+    record = json.loads((folder / "out/run.json").read_text())
+    assert record["status"] == "failed" and "out of memory" in record["message"]
+
+
+def test_too_little_address_space_is_refused_at_the_start(folder):
+    limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (400 << 20, 400 << 20))  # noqa: E731
+    done = run(folder, "in.toml", preexec_fn=limit)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1 and "ulimit -v is 409600" in done.stderr
+    assert not (folder / "run-parquet").exists()
+
+
+def test_output_that_cannot_be_written_is_an_error(folder):
+    with open("/dev/full", "w") as full:
+        for arguments in (["--help"], ["in.toml", "--quiet"]):
+            done = run(folder, *arguments, stdout=full)
+            assert done.returncode == 2 and set(done.stderr.splitlines()) == {
+                "plx-parquet: cannot write to stdout: No space left on device"
+            }, arguments
+    assert json.loads((folder / "run-parquet/result.json").read_text())["complete"]
+
+
+def test_a_full_disk_gets_one_line(folder):
+    for bytes_, name in ((120000, "vertex.csv"), (4000, "self_energy.csv")):
+        out = name.removesuffix(".csv")
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))  # noqa: E731, B023
+        done = run(folder, "in.toml", "--out", out, "--quiet", preexec_fn=limit)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"{out}/{name}" in done.stderr
+        assert all(path.stat().st_size > 0 for path in (folder / out).iterdir())
 
 
 def test_validate_and_options(folder):

@@ -1,20 +1,17 @@
-"""A run of plx-parquet that is stopped, killed, or out of space, and continues with the same bits.
-
-PLX_BIN names the folder of the program (./plx test sets it).
-"""
+"""A run of plx-parquet that is stopped, killed, or out of space, and continues with the same bits."""
 
 from __future__ import annotations
 
 import json
 import resource
 import signal
-import subprocess
 import time
 
 import pytest
-from test_plx_parquet import PROGRAM, folder, rows, run  # noqa: F401
+from programs import rows
+from test_plx_parquet import PARQUET, folder  # noqa: F401
 
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+run, start, pytestmark = PARQUET.run, PARQUET.start, PARQUET.needed
 
 TABLES = ("self_energy.csv", "susceptibility.csv", "eigenvalues.csv", "vertex.csv", "extrapolated.csv", "result.json")
 OFTEN = ("--set", "output.checkpoint_interval_s=0.01")
@@ -30,8 +27,7 @@ def results(run_folder):
 
 def start_and_wait(folder, out, *arguments):
     """Starts a run and waits until its second run has a checkpoint of an iteration."""
-    words = [PROGRAM, "in.toml", "--out", out, *arguments]
-    child = subprocess.Popen(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    child = start(folder, "in.toml", "--out", out, *arguments)
     table = folder / out / "self_energy.csv"
     while child.poll() is None and not (table.exists() and list((folder / out).glob("checkpoint-*.h5"))):
         time.sleep(0.001)
@@ -75,10 +71,7 @@ def test_a_full_disk_keeps_the_last_checkpoint(folder):
 
     few = ("--set", "output.vertex=false")
     assert run(folder, "in.toml", "--out", "whole", "--quiet", *few).returncode == 0
-    done = subprocess.run(
-        [PROGRAM, "in.toml", "--out", "out", "--quiet", *few, *OFTEN],
-        cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    done = run(folder, "in.toml", "--out", "out", "--quiet", *few, *OFTEN, preexec_fn=limit)
     assert done.returncode == 2 and done.stderr.count("\n") == 1 and "out/checkpoint-" in done.stderr, done.stderr
     assert json.loads((folder / "out/run.json").read_text())["status"] == "failed"
     assert run(folder, "--resume", "out", "--quiet").returncode == 0

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import json
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from launched import processes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-parquet"
@@ -108,3 +110,24 @@ def test_wrong_input_gets_one_line(folder):
         ours = [line for line in done.stderr.splitlines() if line.startswith("plx-parquet: ")]
         assert done.returncode == 2 and words in ours[0] and not Path("run-parquet").exists()
         assert len(ours) == 1
+
+
+@pytest.mark.parametrize("victim", [0, 1])
+def test_a_killed_process_leaves_the_status_failed(folder, victim):
+    words, env = command(3, "in.toml", "--out", "out", "--set", "loop.iterations=100000", "--set", "loop.tolerance=1e-300")
+    words.insert(1, "--enable-recovery")
+    job = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    while not Path("out/iterations.csv").exists():
+        assert job.poll() is None
+        time.sleep(0.02)
+    os.kill(processes_of(job, 3)[victim], signal.SIGKILL)
+    _, errors = job.communicate(timeout=120)
+    ours = [line for line in errors.splitlines() if line.startswith("plx-parquet: ")]
+    assert len(ours) == 1 and f"locality {victim} is lost" in ours[0], errors
+    record = json.loads(Path("out/run.json").read_text())
+    assert record["status"] == "failed" and f"locality {victim} is lost" in record["message"]
+
+
+def test_answers_are_given_once(folder):
+    for arguments, words in ((["in.toml", "--validate"], "the input is fine"), (["--version"], "plx-parquet ")):
+        assert run(2, *arguments).stdout.count(words) == 1

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
+from launched import processes_of
 
 h5py = pytest.importorskip("h5py")
 np = pytest.importorskip("numpy")
@@ -172,18 +173,7 @@ class Started:
             time.sleep(0.02)
 
     def processes(self) -> list:
-        """The processes by locality, as numbered by the launcher."""
-        found = {}
-        for entry in Path("/proc").iterdir():
-            try:
-                if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) != self.launcher.pid:
-                    continue
-                words = dict(w.split("=", 1) for w in (entry / "environ").read_text().split("\0") if "=" in w)
-                found[int(words["PMIX_RANK"])] = int(entry.name)
-            except (OSError, ValueError, KeyError):
-                continue
-        assert sorted(found) == [0, 1, 2, 3]
-        return [found[k] for k in sorted(found)]
+        return processes_of(self.launcher, 4)
 
     def end(self):
         output, errors = self.launcher.communicate(timeout=600)

@@ -25,8 +25,12 @@ complex level_bubble(double a, double b, int m, double beta) {
 
 }  // namespace
 
-propagator::propagator(const hubbard_model& model, const qmc::matsubara_function& sigma, double density)
-    : model_(model), n_frequencies_(sigma.n_frequencies()), green_(model.n_momenta(), 3 * sigma.n_frequencies()) {
+propagator::propagator(const hubbard_model& model, const qmc::matsubara_function& sigma, double density,
+                       const std::atomic<bool>* stop)
+    : model_(model),
+      n_frequencies_(sigma.n_frequencies()),
+      stop_(stop),
+      green_(model.n_momenta(), 3 * sigma.n_frequencies()) {
   PLX_ASSERT_EQ(sigma.n_momenta(), model.n_momenta());
   PLX_ASSERT_EQ(static_cast<int>(model.energies.size()), model.n_momenta());
   double particles = 0;
@@ -72,6 +76,7 @@ void propagator::make_bubbles() {
   ph_.assign(static_cast<std::size_t>(2 * n_frequencies_ + 1) * n_sites, 0);
   pp_ = ph_;
   for_loop({probe::register_name("parquet/bubble"), probe::no_key}, 0, 2 * n_frequencies_ + 1, [&](int m) {
+    if (is_stopping()) return;
     std::vector<complex> ph(n_sites), pp(n_sites);  // by site
     for (int n = -most; n < most - m; ++n)
       for (int r = 0; r < n_sites; ++r) {
@@ -109,6 +114,7 @@ qmc::matsubara_function propagator::second_order() const {
             model_.lattice->phase(q, r).real() / n_sites * ph_[static_cast<std::size_t>(m) * n_sites + q];
   qmc::matsubara_function sigma(n_sites, n_frequencies_);
   for_loop({probe::register_name("parquet/second-order"), probe::no_key}, 0, n_frequencies_, [&](int n) {
+    if (is_stopping()) return;
     for (int r = 0; r < n_sites; ++r) {
       complex sum = 0;
       for (int m = -most; m <= most; ++m) {

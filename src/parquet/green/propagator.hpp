@@ -10,6 +10,7 @@
 // Cost: O(N^2 F + N F^2) for F frequencies of Sigma. Example: parquet/green/test/propagator_test.cpp
 #pragma once
 
+#include <atomic>
 #include <complex>
 #include <vector>
 
@@ -20,8 +21,10 @@ namespace plx::parquet {
 
 class propagator {
  public:
-  /// sigma: without the Hartree term, which follows from `density`, particles per site of both spins.
-  propagator(const hubbard_model& model, const qmc::matsubara_function& sigma, double density);
+  /// sigma: without the Hartree term, which follows from `density`, particles per site of both spins. stop: once it is
+  /// true, loops end early, and bubbles and second_order() are incomplete; nullptr: never.
+  propagator(const hubbard_model& model, const qmc::matsubara_function& sigma, double density,
+             const std::atomic<bool>* stop = nullptr);
 
   const hubbard_model& model() const noexcept { return model_; }
   /// Frequencies of Sigma, w > 0.
@@ -51,10 +54,12 @@ class propagator {
     return m < 0 ? std::conj(value) : value;
   }
   void make_bubbles();
+  bool is_stopping() const noexcept { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
   std::vector<std::complex<double>> on_sites(const qmc::matsubara_function& g) const;  // [n][site]
 
   hubbard_model model_;
   int n_frequencies_;
+  const std::atomic<bool>* stop_;
   double density_ = 1;
   std::vector<double> xi_;                     // [momentum]
   qmc::matsubara_function green_;              // [momentum][3 F]

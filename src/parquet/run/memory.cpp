@@ -3,24 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cmath>
-#include <cstdlib>
-
-#include "base/file.hpp"
+#include "io/available_memory.hpp"
 #include "parquet/distribution/team.hpp"
 #include "parquet/run/options.hpp"
 
 namespace plx::parquet {
 
 namespace {
-
-// Bytes that programs can still allocate.
-double available_bytes() {
-  const auto info = read_file("/proc/meminfo");
-  if (!info) return HUGE_VAL;
-  const auto at = info->find("MemAvailable:");
-  return at == std::string::npos ? HUGE_VAL : 1024 * std::strtod(info->c_str() + at + 13, nullptr);
-}
 
 double bytes_of(const parquet_options& o, const std::shared_ptr<const qmc::cluster>& lattice, int n,
                 const memory_share& share) {
@@ -47,9 +36,9 @@ double memory_bytes(const parquet_options& o, const memory_share& share) {
 
 result<void> check_memory(const parquet_options& o, const memory_share& share) {
   const bool given = o.memory_gb > 0;
-  const double limit = given ? 1e9 * o.memory_gb : available_bytes() / share.on_host;
+  const double limit = given ? 1e9 * o.memory_gb : available_memory_bytes() / share.on_host;
   const double needed = memory_bytes(o, share);
-  if (needed <= limit) return {};
+  if (needed <= limit) return check_address_space(needed, share.workers);
   const auto lattice = o.make_model()->lattice;
   int fitting = o.frequencies.back() - 1;
   while (fitting > 0 && (o.bosons > 2 * fitting || bytes_of(o, lattice, fitting, share) > limit)) --fitting;

@@ -21,7 +21,8 @@ unsigned processes_of_host(const team& members);
 
 /// Bytes that the largest of the runs allocates in a process. Requires: o.check() succeeds.
 double memory_bytes(const parquet_options& o, const memory_share& share);
-/// Error: one line: a process needs more than o.memory_gb, or its host has less available than its processes need.
+/// Error: one line: a process needs more than o.memory_gb, its host has less available than its processes need, or
+/// the process may not take the address space.
 result<void> check_memory(const parquet_options& o, const memory_share& share);
 
 }  // namespace plx::parquet

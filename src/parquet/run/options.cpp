@@ -6,13 +6,17 @@ namespace plx::parquet {
 
 void parquet_options::describe(config_table& table) {
   table.section("model", "Model");
-  table.add("model.u", u, {.unit = "t", .help = "repulsion U", .above = 0});
-  table.add("model.t", t, {.unit = "1", .help = "hopping t, the unit of energy unless it is changed"});
-  table.add(
-      "model.t_prime", t_prime,
-      {.unit = "t", .help = "next-nearest-neighbour hopping t' in eps_k = -2t(cos kx + cos ky) - 4t' cos kx cos ky"});
-  table.add("model.mu", mu, {.unit = "t", .help = "chemical potential; 0 is half filling if t' = 0"});
-  table.add("model.temperature", temperature, {.unit = "t", .help = "temperature T", .above = 0});
+  table.add("model.u", u, {.unit = "t", .help = "repulsion U", .min = 1e-6, .max = 1000});
+  table.add("model.t", t,
+            {.unit = "1", .help = "hopping t, the unit of energy unless it is changed", .min = -1000, .max = 1000});
+  table.add("model.t_prime", t_prime,
+            {.unit = "t",
+             .help = "next-nearest-neighbour hopping t' in eps_k = -2t(cos kx + cos ky) - 4t' cos kx cos ky",
+             .min = -1000,
+             .max = 1000});
+  table.add("model.mu", mu,
+            {.unit = "t", .help = "chemical potential; 0 is half filling if t' = 0", .min = -10000, .max = 10000});
+  table.add("model.temperature", temperature, {.unit = "t", .help = "temperature T", .min = 1e-4, .max = 1e4});
   table.section("cluster", "Cluster");
   table.add("cluster.name", cluster, {.help = "atom, dimer, WIDTHxHEIGHT, 4A or 8A, with periodic boundaries"});
   table.add("cluster.vectors", vectors, {.help = "a1x, a1y, a2x, a2y: a cluster by its vectors, instead of a name"});
@@ -31,8 +35,8 @@ void parquet_options::describe(config_table& table) {
             {.unit = "1", .help = "positive frequencies of the self-energy", .min = 32, .max = 65536});
   table.section("loop", "Iteration");
   table.add("loop.tolerance", tolerance,
-            {.unit = "U", .help = "the largest change of a vertex in the last iteration", .above = 0});
-  table.add("loop.iterations", iterations, {.unit = "1", .help = "at most", .min = 1});
+            {.unit = "U", .help = "the largest change of a vertex in the last iteration", .max = 0.1, .above = 0});
+  table.add("loop.iterations", iterations, {.unit = "1", .help = "at most", .min = 1, .max = 1000000});
   table.add("loop.damping", damping, {.unit = "1", .help = "weight of the new vertices", .max = 1, .above = 0});
   table.add("loop.history", history,
             {.unit = "1", .help = "earlier iterations in Anderson's mixing; 0: damping alone", .min = 0, .max = 64});

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "base/file.hpp"
@@ -162,24 +163,50 @@ result<void> parquet_output::add_vertex(const parquet_solution& s) {
   return {};
 }
 
-result<void> parquet_output::finish() {
+std::pair<std::vector<int>, std::vector<estimate>> parquet_output::extrapolation() const {
   std::vector<int> n;
+  for (const auto& run : runs_)
+    if (run.converged) n.push_back(run.frequencies);
+  std::vector<estimate> all;
+  for (std::size_t i = 0; i < names_.size() && !n.empty(); ++i) {
+    std::vector<double> values;
+    for (const auto& run : runs_)
+      if (run.converged) values.push_back(run.values[i]);
+    all.push_back(extrapolated(n, values));
+  }
+  return {n, all};
+}
+
+std::string parquet_output::summary() const {
+  const auto [n, all] = extrapolation();
+  if (n.size() < 2) return "";
+  std::map<std::string, std::size_t> largest;  // by quantity
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const auto [at, is_new] = largest.emplace(names_[i].substr(0, names_[i].find(',')), i);
+    if (std::abs(all[i].value) > std::abs(all[at->second].value)) at->second = i;
+  }
+  std::string lines;
+  for (const auto& [quantity, i] : largest) {
+    const auto place = names_[i].substr(quantity.size() + 1);  // "kx,ky"
+    lines += fmt::format("extrapolated {} at ({:.2f}, {:.2f}): {:.6g} +- {:.2g}{}\n", quantity, std::stod(place),
+                         std::stod(place.substr(place.find(',') + 1)), all[i].value, all[i].error,
+                         exact_ ? fmt::format(", exact {}", exact_cells_[i].substr(1)) : "");
+  }
+  return lines;
+}
+
+result<void> parquet_output::finish() {
+  const auto [n, all] = extrapolation();
   std::string runs;
   for (const auto& run : runs_) {
-    if (run.converged) n.push_back(run.frequencies);
     runs += fmt::format(
         "{}{{\"frequencies\": {}, \"converged\": {}, \"iterations\": {}, \"residual\": {:.3g}, \"density\": {:.10g}}}",
         runs.empty() ? "" : ", ", run.frequencies, run.converged, run.iterations, run.residual, run.density);
   }
   if (!n.empty()) {
     std::string rows;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      std::vector<double> values;
-      for (const auto& run : runs_)
-        if (run.converged) values.push_back(run.values[i]);
-      const estimate e = extrapolated(n, values);
-      rows += fmt::format("{},{:.10g},{:.3g}{}\n", names_[i], e.value, e.error, exact_cells_[i]);
-    }
+    for (std::size_t i = 0; i < all.size(); ++i)
+      rows += fmt::format("{},{:.10g},{:.3g}{}\n", names_[i], all[i].value, all[i].error, exact_cells_[i]);
     const auto header = fmt::format("quantity,kx,ky,value,error{}\n", exact_ ? ",exact" : "");
     if (auto r = write_file(file("extrapolated.csv"), header + rows); !r) return r;
   }

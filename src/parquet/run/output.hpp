@@ -16,10 +16,12 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
 #include "io/folder_lock.hpp"
+#include "num/statistics.hpp"
 #include "parquet/run/checkpoint.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/solver/exact.hpp"
@@ -40,6 +42,8 @@ class parquet_output {
   result<void> add(const parquet_solution& s);
   /// Writes extrapolated.csv and result.json.
   result<void> finish();
+  /// The largest extrapolated value of each quantity, one line each; empty with fewer than two converged runs.
+  std::string summary() const;
 
   const std::vector<finished_run>& finished() const noexcept { return runs_; }
   /// Sizes of the tables, whose rows are then on the disk.
@@ -50,6 +54,8 @@ class parquet_output {
   std::string file(const char* name) const { return folder_ + "/" + name; }
   std::complex<double> exact_at(int momentum, int n) const;  // Sigma with its Hartree term
   void add_name(std::string name, double exact);
+  // Numbers of frequencies of the converged runs, and the values; both are empty without any.
+  std::pair<std::vector<int>, std::vector<estimate>> extrapolation() const;
   result<void> add_self_energy(const parquet_solution& s);
   result<void> add_susceptibilities(const parquet_solution& s);
   result<void> add_vertex(const parquet_solution& s);

@@ -42,6 +42,7 @@ class loop {
         settings_(settings),
         observer_(observer),
         team_(members),
+        stop_(observer.stop_flag()),
         first_(grid_->first_slab(members.rank(), members.size())),
         last_(grid_->first_slab(members.rank() + 1, members.size())),
         mixing_(parts(), settings.history, settings.damping, members) {
@@ -55,10 +56,19 @@ class loop {
     parquet_solution out;
     out.grid = grid_;
     prepare();
-    team_.any(false);  // others add to Gamma from here on
+    out.stopped = team_.any(is_stopping());  // others add to Gamma from here on
+    if (out.stopped) {
+      save();
+      return out;
+    }
     for (int i = iterations_; i < settings_.iterations; ++i) {
       const double begin = monotonic_seconds();
-      iteration_report now = iterate();
+      iteration_report now;
+      if (!iterate(now)) {
+        out.stopped = true;
+        save();  // of the iteration before
+        return out;
+      }
       now.iteration = i;
       now.seconds = monotonic_seconds() - begin;
       if (i == 0) first_residual_ = now.residual;
@@ -74,12 +84,13 @@ class loop {
       iterations_ = i + 1;
       if (iterations_ == settings_.iterations) break;
       prepare();
-      out.stopped = team_.any(observer_.stop_requested());
+      out.stopped = team_.any(observer_.stop_requested() || is_stopping());
       if (team_.any(out.stopped || observer_.save_requested())) save();
-      if (out.stopped) break;
+      if (out.stopped) return out;
     }
     out.sigma = sigma_of(mixing_.input());
-    out.green = std::make_shared<const propagator>(model_, out.sigma, density_of(mixing_.input()));
+    out.green = std::make_shared<const propagator>(
+        out.converged ? *std::move(green_) : propagator(model_, out.sigma, density_of(mixing_.input())));
     finish(out);
     return out;
   }
@@ -158,7 +169,7 @@ class loop {
   // The propagator of the present input, and the beginning of Gamma where the rotations add to it. A collective call
   // must follow.
   void prepare() {
-    green_.emplace(model_, sigma_of(mixing_.input()), density_of(mixing_.input()));
+    green_.emplace(model_, sigma_of(mixing_.input()), density_of(mixing_.input()), stop_);
     if (exchange_) exchange_->prepare(*green_, mixing_.residual().data());
   }
 
@@ -185,13 +196,15 @@ class loop {
     std::vector<future<void>> all_;
   };
 
-  // Stores g(x) - x as the residual of the mixing.
-  iteration_report iterate() {
+  bool is_stopping() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
+
+  // Stores g(x) - x as the residual of the mixing. Returns false if the iteration was stopped. Loops skip their work
+  // once the flag is set; then the members agree.
+  bool iterate(iteration_report& now) {
     const auto& x = mixing_.input();
     auto& r = mixing_.residual();
     const propagator& g = *green_;
     const vertex_reader phi(*grid_, g, x.data(), first_);
-    iteration_report now;
     now.density = g.density();
     reports_.assign(last_ - first_, {});
     if (exchange_) {
@@ -201,6 +214,7 @@ class loop {
     } else {
       for_loop(products::name(), first_, last_, [&](int s) {
         for (const bool ph : {true, false}) {
+          if (is_stopping()) return;
           irreducible_slab(phi, ph, grid_->transfer_of(s), matrix_of(s, ph, 0), matrix_of(s, ph, 1));
           multiply_slab(phi, s, ph);
         }
@@ -208,6 +222,7 @@ class loop {
     }
     const vertex_limits limits(*grid_, team_.gather(vertex_limits::of_slabs(*grid_, r.data(), first_, last_)));
     const auto sigma = schwinger_dyson(limits, g);
+    if (team_.any(is_stopping())) return false;
     for_loop({probe::register_name("parquet/residual"), probe::no_key}, first_, last_, [&](int s) {
       double& largest = reports_[s - first_].change;
       for (std::size_t i = local(grid_->slab_offset(s)); i < local(grid_->slab_offset(s + 1)); ++i) {
@@ -224,7 +239,7 @@ class loop {
     r[at] = g.density() - x[at];
     keep_largest(now.residual, std::abs(r[at]));
     combine_reports(now);
-    return now;
+    return true;
   }
 
   // The reports of all slabs, of all localities.
@@ -256,6 +271,7 @@ class loop {
 
   // Replaces Gamma of two channels of a slab by the new reducible vertices.
   void multiply_slab(const vertex_reader& phi, int s, bool ph) {
+    if (is_stopping()) return;
     const transfer q = grid_->transfer_of(s);
     const int n = grid_->rows(q.frequency);
     complex_matrix f(n, n), next(n, n);
@@ -301,7 +317,8 @@ class loop {
   solver_settings settings_;
   solver_observer& observer_;
   team team_;
-  int first_, last_;  // own slabs
+  const std::atomic<bool>* stop_;  // or nullptr
+  int first_, last_;               // own slabs
   anderson_mixing mixing_;
   std::optional<rotation_exchange> exchange_;
   std::optional<propagator> green_;   // of the present input

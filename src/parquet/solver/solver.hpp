@@ -9,6 +9,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
@@ -70,8 +71,10 @@ class solver_observer {
  public:
   virtual ~solver_observer() = default;
   virtual void iterated(const iteration_report& now) = 0;
-  /// Asked after each iteration.
+  /// Called after each iteration.
   virtual bool stop_requested() { return false; }
+  /// A flag that stops the solver within an iteration, which is dropped.
+  virtual const std::atomic<bool>* stop_flag() const { return nullptr; }
   /// Asked after each iteration. If it is true on any locality, or the solver stops, save() is called on all.
   virtual bool save_requested() { return false; }
   /// Collective. The state is valid during the call.
@@ -88,7 +91,8 @@ class saved_solver_state {
                             const std::vector<std::span<std::complex<double>>>& vectors) const = 0;
 };
 
-/// The converged vertices and what follows from them.
+/// The converged vertices and what follows from them. If the solver was stopped, nothing but `last` and `stopped`
+/// is set.
 struct parquet_solution {
   std::shared_ptr<const vertex_grid> grid;
   qmc::matsubara_function sigma;  // without the Hartree term U (n - 1) / 2

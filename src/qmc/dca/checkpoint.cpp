@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "io/run_checkpoint.hpp"
@@ -11,7 +13,7 @@
 namespace plx::qmc {
 namespace {
 
-const checkpoint_kind kind = {"plx-dca", 1};
+const checkpoint_kind kind = {"plx-dca", 2};
 constexpr const char* may_change[] = {"loop.temperatures", "loop.iterations", "loop.first_iterations",
                                       "output.checkpoint_interval_s"};
 
@@ -58,6 +60,18 @@ result<dca_checkpoint> read_dca_checkpoint(const std::string& path) {
   dca_checkpoint c{std::move(file->build), std::move(file->options), {}, std::move(file->table_bytes)};
   if (!read_state(file->numbers, c.state)) return damaged_checkpoint(path, "its state is incomplete");
   return c;
+}
+
+result<void> check_same_run(const dca_checkpoint& c, const std::string& config) {
+  std::error_code failed;
+  if (!std::filesystem::exists(config, failed)) return {};
+  dca_options of_file, of_checkpoint;
+  config_table file, checkpoint;
+  of_file.describe(file);
+  of_checkpoint.describe(checkpoint);
+  if (auto r = file.load_file(config); !r) return r;
+  if (auto r = checkpoint.load_text(c.options, "checkpoint"); !r) return r;
+  return same_options(checkpoint, file, may_change, config + ": ");
 }
 
 result<dca_options> options_of_resumed(const dca_checkpoint& c, const std::vector<std::string>& sets) {

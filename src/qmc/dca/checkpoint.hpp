@@ -26,6 +26,10 @@ struct dca_checkpoint {
 result<void> write_dca_checkpoint(const std::string& path, const dca_checkpoint& c);
 result<dca_checkpoint> read_dca_checkpoint(const std::string& path);
 
+/// Checks that a checkpoint is of the run whose options are in the file; no file: it is. Error: one line: an option
+/// that a resumed run cannot change differs.
+result<void> check_same_run(const dca_checkpoint& c, const std::string& config);
+
 /// Options of a checkpoint with assignments "key=value" applied. Only temperatures and numbers of iterations that the
 /// checkpoint has not reached may change. Error: one line with the key.
 result<dca_options> options_of_resumed(const dca_checkpoint& c, const std::vector<std::string>& sets);

@@ -97,13 +97,17 @@ correlation_estimates correlations_in(list_of_estimates& e, std::size_t n) {
 
 }  // namespace
 
-result<void> conclude(const dca_options& options, const coarse_graining& grain, const impurity& p,
-                      const std::vector<std::vector<double>>& rows, dca_temperature& t) {
+result<bool> conclude(const dca_options& options, const coarse_graining& grain, const impurity& p,
+                      const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop, dca_temperature& t) {
   const int n_pairs = options.pair_frequencies, n_k = p.lattice->n_sites();
   const pair_index index{n_k, n_pairs};
   std::optional<error> failure;
+  bool stopped = false;
+  std::size_t length = 0;
   // Sets G, Sigma and P of `t`, too: the last row is the mean of all.
   const auto values_of = [&](std::span<const double> row) {
+    stopped = stopped || (stop != nullptr && *stop);
+    if (stopped || failure) return std::vector<double>(length);  // they are not used
     list_of_values v;
     const auto averages = averages_of(p, options.expansion_k, row);
     t.green = green_of(p, row);
@@ -117,6 +121,7 @@ result<void> conclude(const dca_options& options, const coarse_graining& grain, 
     for (int k = 0; k < n_k; ++k)
       v.add(occupation(t.green.of_momentum(k), t.green.n_frequencies(), p.moments[k] + limit, p.beta));
     if (options.correlations) add_correlations(v, *p.lattice, correlations_of(p, row));
+    length = v.values.size();
     if (n_pairs == 0) return v.values;
     t.pairs = pairs_of(p, n_pairs, row);
     const auto solved =
@@ -125,10 +130,12 @@ result<void> conclude(const dca_options& options, const coarse_graining& grain, 
     v.add(solved ? solved->d_wave : 0);
     v.add(solved ? solved->leading : 0);
     t.d_wave_overlap = solved ? solved->d_wave_overlap : 0;
+    length = v.values.size();
     return v.values;
   };
   list_of_estimates e(jackknife(rows, values_of));
   if (failure) return *failure;
+  if (stopped) return false;
   t.energy = e.one();
   t.kinetic_energy = e.one();
   t.potential_energy = e.one();
@@ -141,7 +148,7 @@ result<void> conclude(const dca_options& options, const coarse_graining& grain, 
     if (t.d_wave_overlap >= least_overlap) t.d_wave = d_wave;
     t.leading = e.one();
   }
-  return {};
+  return true;
 }
 
 }  // namespace plx::qmc

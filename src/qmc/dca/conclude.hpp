@@ -1,10 +1,12 @@
 // The results of a temperature from the bins of its last iteration, with errors by a jackknife through the whole of G,
 // Sigma, P, Gamma and the bubble.
 //
-// Thread safety: any task. Cost: once per bin the work of one evaluation; the Bethe-Salpeter equation dominates.
+// Thread safety: any task. Cost: once per bin the work of one evaluation; the Bethe-Salpeter equation dominates: 0.5 s
+// for 36 sites and 16 frequencies.
 // Example: qmc/dca/test/dca_test.cpp
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "base/result.hpp"
@@ -17,9 +19,9 @@ namespace plx::qmc {
 matsubara_function self_energy_of(const matsubara_function& g0, const matsubara_function& g, double u, double n,
                                   double beta);
 
-/// Sets everything of `t` but temperature, mu, density, double occupancy and sign. Shape: rows as of rows_of(). Error:
-/// one line, if a matrix cannot be inverted.
-result<void> conclude(const dca_options& options, const coarse_graining& grain, const impurity& p,
-                      const std::vector<std::vector<double>>& rows, dca_temperature& t);
+/// Sets everything of `t` but temperature, mu, density, double occupancy and sign. Returns false if `stop` (or nullptr)
+/// became true: then `t` is incomplete. Shape: rows as of rows_of(). Error: one line, if a matrix cannot be inverted.
+result<bool> conclude(const dca_options& options, const coarse_graining& grain, const impurity& p,
+                      const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop, dca_temperature& t);
 
 }  // namespace plx::qmc

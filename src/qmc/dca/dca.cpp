@@ -1,5 +1,7 @@
 #include "qmc/dca/dca.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,9 +27,10 @@ class loop {
     observer_.reached(state_);
     while (state_.temperature < static_cast<int>(options_.temperatures.size()) && !outcome_.stopped)
       if (auto done = iterate(); !done) return done.error();
-    outcome_.begins_ordered = !state_.d_wave.empty() && state_.d_wave.front().value >= 1;
-    if (state_.d_wave.size() == state_.t.size()) outcome_.transition = transition_temperature(state_.t, state_.d_wave);
-    return std::move(outcome_);
+    auto all = outcome_of(state_);
+    all.temperatures = std::move(outcome_.temperatures);
+    all.stopped = outcome_.stopped;
+    return all;
   }
 
  private:
@@ -47,12 +50,15 @@ class loop {
     if (!mu) return mu.error();
     const impurity p = problem_at(*mu, beta, old);
     const auto r = async_monte_carlo(p, solver_options(last)).get();
-    if (!r.saved.empty()) {
-      const auto* flag = observer_.stop_flag();
-      outcome_.stopped = observer_.stop_requested() || (flag != nullptr && *flag);
-      state_.walkers = r.saved;
+    const auto* flag = observer_.stop_flag();
+    const auto pause = [&] {
+      state_.walkers = r.saved();
       state_.seconds = seconds();
       observer_.reached(state_);
+    };
+    if (!r.complete) {
+      outcome_.stopped = observer_.stop_requested() || (flag != nullptr && *flag);
+      pause();
       return {};
     }
     const auto rows = rows_of(r);
@@ -60,7 +66,7 @@ class loop {
     const auto averages = averages_of(p, options_.expansion_k, means);
     const auto g = green_of(p, means);
     const auto sigma = self_energy_of(p.g0, g, p.u, averages.density, beta);
-    dca_iteration now{index, iteration, last, 1 / beta, *mu, {}, {}, {}, averages.order, r.mean_autocorrelation_time(),
+    dca_iteration now{index, iteration, last, 1 / beta, *mu, {}, {}, {}, averages.order, r.order_autocorrelation_time(),
                       0,     0};
     for (int k = 0; k < sigma.n_momenta(); ++k) {
       now.change = std::max(now.change, std::abs(sigma(k, 0) - old(k, 0)));
@@ -72,19 +78,32 @@ class loop {
     });
     now.density = estimates[0], now.double_occupancy = estimates[1], now.sign = estimates[2];
     now.seconds = seconds();
-    observer_.iterated(now);
-    if (last) {
-      dca_temperature t;
-      t.t = now.t, t.mu = now.mu;
-      t.density = now.density, t.double_occupancy = now.double_occupancy, t.sign = now.sign;
-      if (auto done = conclude(options_, grain_, p, rows, t); !done) return done;
-      observer_.cooled(t);
-      state_.t.push_back(t.t);
-      if (t.d_wave) state_.d_wave.push_back(*t.d_wave);
-      outcome_.temperatures.push_back(std::move(t));
-    }
-    advance_state(std::move(old), last);
+    if (!last) observer_.iterated(now);
+    const auto reported = last ? end_temperature(now, p, rows, flag) : result<bool>(true);
+    if (!reported) return reported.error();
+    if (*reported)
+      advance_state(std::move(old), last);
+    else
+      pause();
     return {};
+  }
+
+  // Reports the last iteration of a temperature and its results; false: neither, because the run was stopped.
+  result<bool> end_temperature(const dca_iteration& now, const impurity& p,
+                               const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop) {
+    dca_temperature t;
+    t.t = now.t, t.mu = now.mu;
+    t.density = now.density, t.double_occupancy = now.double_occupancy, t.sign = now.sign;
+    const auto concluded = conclude(options_, grain_, p, rows, stop, t);
+    outcome_.stopped = concluded && !*concluded;
+    if (outcome_.stopped) return false;
+    observer_.iterated(now);
+    if (!concluded) return concluded.error();
+    observer_.cooled(t);
+    state_.t.push_back(t.t);
+    if (t.d_wave) state_.d_wave.push_back(*t.d_wave);
+    outcome_.temperatures.push_back(std::move(t));
+    return true;
   }
 
   void advance_state(matsubara_function self_energy, bool last) {
@@ -138,6 +157,33 @@ class loop {
 
 result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from) {
   return loop(options, observer).run(from);
+}
+
+std::vector<std::string> warnings_of(const dca_options& o, const dca_iteration& i) {
+  std::vector<std::string> all;
+  if (!i.last) return all;
+  const double distance = std::abs(i.density.value - o.density);
+  if (!(distance <= 4 * i.density.error + 0.002))
+    all.push_back(
+        fmt::format("warning: T {:.5g}: the density was not reached: expected {:.5g}, found {:.4f} +- {:.4f}; use more "
+                    "loop.iterations, or a smaller loop.mixing ({:g})",
+                    i.t, o.density, i.density.value, i.density.error, o.mixing));
+  const double in_bin = static_cast<double>(o.measurements) / (static_cast<double>(o.walkers) * o.bins);
+  if (in_bin < 10 * i.autocorrelation_time)
+    all.push_back(fmt::format(
+        "warning: T {:.5g}: errors are too small: expected bins of at least {:.0f} measurements, ten "
+        "autocorrelation times, found {:.0f}; use more solver.measurements, or a larger solver.sweeps ({:g})",
+        i.t, std::ceil(10 * i.autocorrelation_time), in_bin, o.sweeps));
+  return all;
+}
+
+dca_outcome outcome_of(const dca_state& s) {
+  dca_outcome out;
+  out.complete = static_cast<int>(s.t.size());
+  out.with_d_wave = static_cast<int>(s.d_wave.size());
+  out.begins_ordered = !s.d_wave.empty() && s.d_wave.front().value >= 1;
+  if (s.d_wave.size() == s.t.size()) out.transition = transition_temperature(s.t, s.d_wave);
+  return out;
 }
 
 std::optional<estimate> transition_temperature(std::span<const double> t, std::span<const estimate> lambda) {

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "num/statistics.hpp"
@@ -63,6 +64,7 @@ struct dca_outcome {
   std::vector<dca_temperature> temperatures;  // those completed by this call
   std::optional<estimate> transition;         // T_c
   bool begins_ordered = false;                // lambda_d is 1 or more at the first temperature
+  int complete = 0, with_d_wave = 0;          // temperatures, those of earlier calls included; those that have lambda_d
   bool stopped = false;                       // by the observer, before the end
 };
 
@@ -77,6 +79,10 @@ struct dca_state {
   std::vector<estimate> d_wave;              // their eigenvalues, if pairs are measured
   std::vector<std::vector<double>> walkers;  // monte_carlo_result::saved of an iteration that was stopped
 };
+
+/// One line for each: of the last iteration of a temperature, a density that is further from the requested one than
+/// errors explain; bins that are too short for their errors.
+std::vector<std::string> warnings_of(const dca_options& options, const dca_iteration& i);
 
 /// Thread safety: functions are called one at a time.
 class dca_observer {
@@ -96,6 +102,9 @@ class dca_observer {
 /// differ. Requires: options.check() succeeds. Error: one line, if the density cannot be reached or a matrix cannot be
 /// inverted.
 result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from = nullptr);
+
+/// The outcome of a state, without results of temperatures.
+dca_outcome outcome_of(const dca_state& state);
 
 /// Where lambda(T) = 1 first, from high temperatures on: by the straight line in ln T that fits the eigenvalues on both
 /// sides and those of the two nearest temperatures best, with their errors as weights. Empty if lambda stays below 1.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 
 #include "base/text.hpp"
 
@@ -320,18 +321,59 @@ class reader {
   std::vector<std::int64_t> vectors_;
 };
 
+// Finds keys that an object has more than once, of which the parser would keep the last.
+class duplicate_keys {
+ public:
+  bool operator()(json::parse_event_t event, const json& name) {
+    if (event == json::parse_event_t::object_start) objects_.emplace_back();
+    if (event == json::parse_event_t::object_end) objects_.pop_back();
+    if (event == json::parse_event_t::key) {
+      auto& at = objects_.back();
+      at.key = name.get<std::string>();
+      if (!at.keys.insert(at.key).second && first_.empty()) first_ = path();
+    }
+    return true;
+  }
+  // The path of the first one, or empty.
+  const std::string& first() const { return first_; }
+
+ private:
+  struct object {
+    std::set<std::string> keys;
+    std::string key;  // the present one
+  };
+  std::string path() const {
+    std::string all;
+    for (const auto& o : objects_) all += (all.empty() ? "" : "/") + o.key;
+    return all;
+  }
+  std::vector<object> objects_;
+  std::string first_;
+};
+
 }  // namespace
 
 result<dca_json> read_dca_json(std::string_view text, const std::string& name) {
   json root;
+  duplicate_keys duplicates;
   try {
-    root = json::parse(text);
+    root =
+        json::parse(text, [&](int, json::parse_event_t event, const json& value) { return duplicates(event, value); });
   } catch (const json::parse_error& e) {
     std::string what = e.what();  // "[json.exception...] parse error at line 1, column 2: reason"
     if (const auto colon = what.find(": "); colon != std::string::npos) what = what.substr(colon + 2);
     std::replace(what.begin(), what.end(), '\n', ' ');
     return error{fmt::format("{}:{}: expected JSON: {}", name, location(text, e.byte), what)};
+  } catch (const json::out_of_range& e) {  // "[json.exception...] number overflow parsing '1e400'"
+    const std::string what = e.what();
+    const auto quote = what.find('\'');
+    const std::string number = quote == std::string::npos ? what : what.substr(quote + 1, what.rfind('\'') - quote - 1);
+    const auto at = text.find(number);
+    return error{fmt::format("{}:{}: expected a number below 1e308, found {}", name,
+                             location(text, at == std::string_view::npos ? text.size() : at + 1), number)};
   }
+  if (!duplicates.first().empty())
+    return error{fmt::format("{}: {}: expected the key once, found it again", name, duplicates.first())};
   return reader(std::move(root), name).read();
 }
 

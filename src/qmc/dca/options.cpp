@@ -2,17 +2,21 @@
 
 #include <fmt/core.h>
 
+#include <set>
 #include <utility>
 
 namespace plx::qmc {
 
 void dca_options::describe(config_table& t) {
   t.section("model", "Model");
-  t.add("model.u", u, {.unit = "t", .help = "repulsion U", .min = 0});
+  t.add("model.u", u, {.unit = "t", .help = "repulsion U", .min = 0, .max = 1000});
   t.add("model.t_prime", t_prime,
-        {.unit = "t", .help = "next-nearest-neighbour hopping t' in eps_k = -2t(cos kx + cos ky) - 4t' cos kx cos ky"});
+        {.unit = "t",
+         .help = "next-nearest-neighbour hopping t' in eps_k = -2t(cos kx + cos ky) - 4t' cos kx cos ky",
+         .min = -10,
+         .max = 10});
   t.add("model.density", density,
-        {.unit = "1", .help = "particles per site of both spins; mu is adjusted to it", .max = 1.999, .above = 0});
+        {.unit = "1", .help = "particles per site of both spins; mu is adjusted to it", .min = 0.001, .max = 1.999});
   t.section("cluster", "Cluster");
   t.add("cluster.name", cluster, {.help = "WIDTHxHEIGHT, 4A (2x2), 8A, 16A or 16B (4x4)"});
   t.add("cluster.vectors", vectors, {.help = "a1x, a1y, a2x, a2y: a cluster by its vectors, instead of a name"});
@@ -20,25 +24,30 @@ void dca_options::describe(config_table& t) {
         {.help = "embed the cluster in the lattice; false: the periodic cluster by itself"});
   t.section("loop", "Cool-down");
   t.add("loop.temperatures", temperatures,
-        {.unit = "t", .help = "temperatures, each begins with the self-energy of the one before", .above = 0});
+        {.unit = "t",
+         .help = "temperatures, each begins with the self-energy of the one before",
+         .min = 1e-4,
+         .max = 1e4});
   t.add("loop.first_iterations", first_iterations,
-        {.unit = "1", .help = "iterations at the first temperature", .min = 1});
-  t.add("loop.iterations", iterations, {.unit = "1", .help = "iterations at the others", .min = 1});
-  t.add("loop.mixing", mixing, {.unit = "1", .help = "weight of the new self-energy", .max = 1, .above = 0});
+        {.unit = "1", .help = "iterations at the first temperature", .min = 1, .max = 100000});
+  t.add("loop.iterations", iterations, {.unit = "1", .help = "iterations at the others", .min = 1, .max = 100000});
+  t.add("loop.mixing", mixing, {.unit = "1", .help = "weight of the new self-energy", .min = 0.001, .max = 1});
   t.add("loop.frequencies", frequencies,
         {.unit = "1", .help = "positive Matsubara frequencies", .min = 32, .max = 65536});
   t.section("solver", "Monte Carlo");
   t.add("solver.method", method, {.help = "how moves are computed", .choices = {"submatrix", "rank_one"}});
-  t.add("solver.walkers", walkers,
-        {.unit = "1", .help = "Markov chains; part of the result, unlike the number of workers", .min = 1});
-  t.add("solver.bins", bins, {.unit = "1", .help = "bins per walker, for the errors", .min = 1});
+  t.add(
+      "solver.walkers", walkers,
+      {.unit = "1", .help = "Markov chains; part of the result, unlike the number of workers", .min = 1, .max = 65536});
+  t.add("solver.bins", bins, {.unit = "1", .help = "bins per walker, for the errors", .min = 1, .max = 65536});
   t.add("solver.measurements", measurements,
         {.unit = "1", .help = "measurements per iteration, of all walkers", .min = 1, .max = 1000000000});
   t.add("solver.sweeps", sweeps,
-        {.unit = "1", .help = "moves between measurements over the mean expansion order", .above = 0});
-  t.add("solver.expansion_k", expansion_k, {.unit = "1", .help = "the free parameter K of the expansion", .above = 0});
+        {.unit = "1", .help = "moves between measurements over the mean expansion order", .min = 0.001, .max = 10000});
+  t.add("solver.expansion_k", expansion_k,
+        {.unit = "1", .help = "the free parameter K of the expansion", .min = 0.001, .max = 10000});
   t.add("solver.warm_up", warm_up,
-        {.unit = "1", .help = "moves before the first measurement of an iteration", .min = 0});
+        {.unit = "1", .help = "moves before the first measurement of an iteration", .min = 0, .max = 1000000000});
   t.add("solver.batch", batch,
         {.unit = "1", .help = "proposals per batch of the submatrix walker", .min = 1, .max = 4096});
   t.add("solver.seed", seed, {.unit = "1", .help = "the same seed gives the same bits", .min = 0});
@@ -64,6 +73,13 @@ result<qmc::cluster> dca_options::make_cluster() const {
 result<void> dca_options::check() const {
   if (const auto c = make_cluster(); !c) return c.error();
   if (temperatures.empty()) return error{"loop.temperatures: expected at least one temperature, found none"};
+  std::set<std::string> names;  // of the files of temperatures
+  for (const double x : temperatures)
+    if (!names.insert(fmt::format("{:g}", x)).second)
+      return error{
+          fmt::format("loop.temperatures: expected numbers that differ in their first six digits, found {} more "
+                      "than once",
+                      x)};
   if (static_cast<std::int64_t>(walkers) * bins < 2)
     return error{"solver.bins: expected at least two bins of all walkers together, for errors; found one"};
   if (measurements < static_cast<std::int64_t>(walkers) * bins)

@@ -33,6 +33,8 @@ class dca_output {
   /// Locks the folder of a run and reads its checkpoint. Error: it has none, or is in use.
   static result<dca_output> reopen(std::string folder);
   const dca_checkpoint& checkpoint() const { return checkpoint_; }
+  /// Whether the run that was reopened has its result, and these options add nothing to it.
+  bool is_finished(const dca_options& options) const;
   /// The name of the program, for the checkpoint.
   void set_build(std::string build) { checkpoint_.build = std::move(build); }
   /// Describes the cluster.

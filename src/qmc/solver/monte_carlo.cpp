@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -41,11 +40,14 @@ struct chain {
   // Relaxed: the flag orders no other data.
   bool is_stopping() const { return options.stop != nullptr && options.stop->load(std::memory_order_relaxed); }
 
-  // At least one measurement is made, so that a run that is paused and continued again and again comes to an end.
+  // Some moves are made, so that a run that is paused and continued again and again comes to an end.
   bool is_time_to_pause() const {
     return options.pause_after_s > 0 && has_advanced &&
            std::chrono::steady_clock::now() - start > std::chrono::duration<double>(options.pause_after_s);
   }
+
+  // Moves are made in pieces, so that a stop need not wait for a long measurement; batches remain whole.
+  int piece_of(int n) const { return std::min(n, std::max(1024, options.batch)); }
 
   // A stopped warm-up is repeated.
   void warm_up() {
@@ -55,20 +57,32 @@ struct chain {
     int count = 0;
     const int piece = std::max(1, options.warm_up / 20);
     for (int done = 0; done < options.warm_up; done += piece) {
-      if ((stopped = is_stopping())) return;
-      state->advance(std::min(piece, options.warm_up - done));
+      for (int left = std::min(piece, options.warm_up - done), n = 0; left > 0; left -= n) {
+        if ((stopped = is_stopping())) return;
+        state->advance(n = piece_of(left));
+      }
       if (2 * done < options.warm_up) continue;
       sum += state->order();
       ++count;
     }
-    moves = std::max(1, static_cast<int>(std::lround(options.sweeps * std::max(1.0, count > 0 ? sum / count : 1.0))));
+    constexpr double most = 1e9;
+    moves = static_cast<int>(
+        std::lround(std::clamp(options.sweeps * std::max(1.0, count > 0 ? sum / count : 1.0), 1.0, most)));
   }
   void advance(int buffer) {
+    filled[buffer] = false;
     stopped = stopped || is_stopping() || is_time_to_pause();
-    filled[buffer] = !stopped;
     if (stopped) return;
-    state->advance(moves);
-    has_advanced = true;
+    if (moves_left == 0) moves_left = moves;
+    for (;;) {
+      const int piece = piece_of(moves_left);
+      state->advance(piece);
+      has_advanced = true;
+      moves_left -= piece;
+      if (moves_left == 0) break;
+      if ((stopped = is_stopping() || is_time_to_pause())) return;
+    }
+    filled[buffer] = true;
     if (++advanced % options.rebuild_interval == 0) state->rebuild();
     orders.add(state->order());
     buffers[buffer].take(*state);
@@ -91,12 +105,13 @@ struct chain {
 
   bool is_complete() const { return static_cast<int>(bins.size()) == options.bins; }
 
-  // Nothing of a walker that has not been warmed up.
+  // All but the complete bins; nothing of a walker that has not been warmed up.
   std::vector<double> save() const {
     std::vector<double> numbers;
     number_writer to(numbers);
     to.add(moves);
     if (moves == 0) return numbers;
+    to.add(moves_left);
     to.add(advanced);
     to.add(measured);
     state->save(to);
@@ -104,14 +119,13 @@ struct chain {
     accumulator.save(to);
     if (pairs) pairs->save(to);
     if (correlations) correlations->save(to);
-    to.add(static_cast<double>(bins.size()));
-    for (const auto& b : bins) b.save(to);
     return numbers;
   }
   void load(const std::vector<double>& numbers) {
     number_reader from(numbers);
     moves = from.integer<int>();
     if (moves == 0) return;
+    moves_left = from.integer<int>();
     advanced = from.integer<int>();
     measured = from.integer<int>();
     state->load(from);
@@ -133,6 +147,7 @@ struct chain {
   std::vector<measurement_bin> bins;
   binning orders;
   int moves = 0;                   // between measurements; 0: not warmed up
+  int moves_left = 0;              // of a measurement that was stopped
   int advanced = 0, measured = 0;  // in all bins; in the present bin
   bool stopped = false, has_advanced = false;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
@@ -188,10 +203,18 @@ struct shared_tables {
 
 }  // namespace
 
-double monte_carlo_result::mean_autocorrelation_time() const {
-  double sum = 0;
-  for (const auto& b : orders) sum += b.autocorrelation_time() / static_cast<double>(orders.size());
-  return sum;
+double monte_carlo_result::order_autocorrelation_time() const { return autocorrelation_time(orders); }
+
+std::vector<std::vector<double>> monte_carlo_result::saved() const {
+  auto all = walkers;
+  auto bin = bins.begin();
+  for (std::size_t w = 0; w < all.size(); ++w) {
+    if (all[w].size() <= 1) continue;  // not warmed up
+    number_writer to(all[w]);
+    to.add(static_cast<double>(bin_counts[w]));
+    for (std::size_t b = 0; b < bin_counts[w]; ++b, ++bin) bin->save(to);
+  }
+  return all;
 }
 
 future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_options options) {
@@ -223,10 +246,10 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
       .then(info_of("qmc/collect"), [tables, chains](future<std::vector<future<void>>> all) {
         for (auto& f : all.get()) f.get();
         monte_carlo_result r;
-        const auto is_complete = [](const std::shared_ptr<chain>& c) { return c->is_complete(); };
-        if (!std::all_of(chains.begin(), chains.end(), is_complete))
-          for (const auto& c : chains) r.saved.push_back(c->save());
         for (const auto& c : chains) {
+          r.complete = r.complete && c->is_complete();
+          r.walkers.push_back(c->save());
+          r.bin_counts.push_back(c->bins.size());
           for (auto& b : c->bins) r.bins.push_back(std::move(b));
           r.orders.push_back(c->orders);
           const auto& s = c->state->statistics();
@@ -306,7 +329,7 @@ cluster_averages averages_of(const impurity& problem, double k, std::span<const 
   }
   a.density = (sum + tail * problem.u) / (1 + tail * problem.u);
   a.double_occupancy = problem.u > 0 ? a.density / 2 - (a.order - k) / (problem.beta * problem.u * g.n_momenta())
-                                     : std::numeric_limits<double>::quiet_NaN();
+                                     : a.density * a.density / 4;
   return a;
 }
 

@@ -3,8 +3,8 @@
 // Each walker is a chain of tasks: advance, take a snapshot, advance. Measurements of its snapshots are tasks of their
 // own, in order, and two buffers let the walker continue meanwhile. No task waits. Each walker makes a given number of
 // measurements, and sums are formed per walker in the order of its chain, so that a seed gives the same bits for any
-// number of workers. Walkers that are stopped stop between two measurements. Thread safety: any task. Cost: two tasks
-// per measurement. Example: qmc/solver/test/monte_carlo_test.cpp
+// number of workers. Walkers that are stopped stop within about a thousand moves. Thread safety: any task. Cost: two
+// tasks per measurement. Example: qmc/solver/test/monte_carlo_test.cpp
 #pragma once
 
 #include <atomic>
@@ -39,8 +39,8 @@ struct monte_carlo_options {
   std::uint64_t seed = 1;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
 
-  double pause_after_s = 0;                     // walkers end after the measurement at this time; 0: never
-  const std::atomic<bool>* stop = nullptr;      // walkers end after their present measurement once it is true
+  double pause_after_s = 0;                     // walkers end at this time; 0: never
+  const std::atomic<bool>* stop = nullptr;      // walkers end once it is true
   std::vector<std::vector<double>> saved = {};  // states of stopped walkers to continue from, or empty
 };
 
@@ -56,9 +56,12 @@ struct monte_carlo_result {
   std::vector<measurement_bin> bins;  // [walker][bin], flat
   std::vector<binning> orders;        // [walker]: series of the expansion order
   walker_statistics moves;            // of all walkers
-  // Not empty: stopped before the end, and the states to continue from; bins are those that were complete. [walker]
-  std::vector<std::vector<double>> saved;
-  double mean_autocorrelation_time() const;  // of the order, in measurements
+  bool complete = true;               // false: stopped before the end; bins are those that were complete
+  /// States of all walkers to continue from: monte_carlo_options::saved. Requires: bins are not changed.
+  std::vector<std::vector<double>> saved() const;
+  std::vector<std::vector<double>> walkers;   // [walker]: their states without their complete bins
+  std::vector<std::size_t> bin_counts;        // [walker]: complete ones
+  double order_autocorrelation_time() const;  // of the order, in measurements
 };
 
 /// Runs the walkers. A run that was stopped and continued gives the bits of an uninterrupted one. Requires: positive
@@ -78,7 +81,7 @@ matsubara_function green_of(const impurity& problem, std::span<const double> mea
 real_matrix pairs_of(const impurity& problem, int pair_frequencies, std::span<const double> means);
 /// Correlations from a row of means. Requires: they were measured.
 cluster_correlations correlations_of(const impurity& problem, std::span<const double> means);
-/// Averages from a row of means, with D from the mean order: <k> = K + beta U Nc (n / 2 - D). D is NaN if U = 0.
+/// Averages from a row of means, with D from the mean order: <k> = K + beta U Nc (n / 2 - D), or D = n^2 / 4 if U = 0.
 cluster_averages averages_of(const impurity& problem, double k, std::span<const double> means);
 
 }  // namespace plx::qmc

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 
@@ -132,6 +133,21 @@ TEST(ParquetSolver, StopsWhenAsked) {
   EXPECT_TRUE(r.stopped);
   EXPECT_FALSE(r.converged);
   EXPECT_EQ(r.last.iteration, 2);
+}
+
+// A flag that is set from the start: the first iteration is dropped, however long its bubbles would take.
+TEST(ParquetSolver, AFlagStopsWithinAnIteration) {
+  struct stopping : recorder {
+    std::atomic<bool> stop = true;
+    const std::atomic<bool>* stop_flag() const override { return &stop; }
+  };
+  const auto model = test::atom(1, 0, 1);
+  stopping observer;
+  runtime rt({.workers = 2, .bind = false});
+  const auto grid = std::make_shared<const vertex_grid>(model.lattice, 3, 3);
+  const auto r = rt.run([&] { return solve(model, grid, {.sigma_frequencies = 16384}, observer).value(); });
+  EXPECT_TRUE(r.stopped && !r.converged && r.green == nullptr);
+  EXPECT_TRUE(observer.reports.empty());
 }
 
 }  // namespace

@@ -119,6 +119,10 @@ TEST(DcaJson, WrongInputGetsOneLineWithTheNearestName) {
   expect("\"beta\": 12.5", "\"beta\": -1", "above 0");
   expect("\"single-band-Hubbard-model\"", "\"bilayer-Hubbard-model\"", "plx-dca has no other model");
   expect("\"beta\": 12.5,", "\"beta\": 12.5;", "input.json:3:");
+  expect("\"beta\": 12.5", "\"beta\": 1e400", "input.json:3:");
+  expect("\"beta\": 12.5", "\"beta\": 1e400", "expected a number below 1e308, found 1e400");
+  expect("\"beta\": 12.5", "\"beta\": 2, \"beta\": 12.5", "physics/beta: expected the key once");
+  expect("\"CT-AUX\"", "\"physics\"", "physics: expected the key once");
   EXPECT_NE(message("[1]").find("expected an object"), std::string::npos);
 }
 

@@ -165,6 +165,57 @@ TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
   }
 }
 
+// Stopped when the walkers are complete: their measurements are kept, and the iteration is reported once.
+TEST(Dca, StoppedBeforeTheResultsOfATemperatureContinuesWithThem) {
+  struct stopping : silent {
+    mutable std::atomic<bool> stop = false;
+    mutable int calls = 0;
+    dca_state last;
+    void reached(const dca_state& s) override { last = s; }
+    const std::atomic<bool>* stop_flag() const override {
+      stop = ++calls == 2;  // the solver's; that of the results
+      return &stop;
+    }
+  };
+  dca_options o;
+  o.u = 4;
+  o.temperatures = {0.5};
+  o.first_iterations = 1;
+  o.measurements = 200;
+  o.walkers = 4;
+  o.bins = 2;
+  o.frequencies = 32;
+  o.pair_frequencies = 2;
+  const auto whole = run(o, 2);
+  stopping first;
+  runtime rt({.workers = 2, .bind = false});
+  const auto part = rt.run([&] { return run_dca(o, first).value(); });
+  EXPECT_TRUE(part.stopped && part.temperatures.empty() && first.iterations.empty());
+  ASSERT_EQ(first.last.walkers.size(), 4u);
+  silent second;
+  const auto rest = rt.run([&] { return run_dca(o, second, &first.last).value(); });
+  EXPECT_EQ(second.iterations.size(), 1u);
+  ASSERT_EQ(rest.temperatures.size(), 1u);
+  EXPECT_EQ(rest.temperatures[0].self_energy, whole.temperatures[0].self_energy);
+  EXPECT_EQ(rest.temperatures[0].d_wave->error, whole.temperatures[0].d_wave->error);
+}
+
+TEST(Dca, WarningsOfTheLastIterationOfATemperature) {
+  dca_options o;
+  o.density = 0.9;
+  o.measurements = 6400;  // 100 in a bin
+  dca_iteration i;
+  i.last = true;
+  i.density = {0.93, 0.01};
+  i.autocorrelation_time = 9;
+  EXPECT_TRUE(warnings_of(o, i).empty());
+  i.density.error = 0.001;
+  i.autocorrelation_time = 11;
+  EXPECT_EQ(warnings_of(o, i).size(), 2u);
+  i.last = false;
+  EXPECT_TRUE(warnings_of(o, i).empty());
+}
+
 TEST(Transition, InterpolatesInTheLogarithmOfT) {
   const double t[] = {0.08, 0.07};
   const estimate lambda[] = {{0.9, 0.01}, {1.1, 0.03}};

@@ -1,0 +1,40 @@
+"""The programs as the tests of this folder start them. PLX_BIN names their folder (./plx test sets it)."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Program:
+    """needed: the mark of a module that needs the program."""
+
+    def __init__(self, name: str):
+        self.path = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / name
+        self.needed = pytest.mark.skipif(not self.path.exists(), reason=f"{self.path} is not built")
+
+    def run(self, folder, *arguments, **more):
+        """The completed process, in a folder; `more` goes to subprocess."""
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 120} | more
+        return subprocess.run([self.path, *arguments], cwd=folder, **how)
+
+    def start(self, folder, *arguments, **more):
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
+        return subprocess.Popen([self.path, *arguments], cwd=folder, **how)
+
+
+def messages(done) -> list:
+    """The lines on stderr without warnings about the statistics of short runs."""
+    return [line for line in done.stderr.splitlines() if "warning: T " not in line]
+
+
+def rows(path):
+    """The rows of a CSV file, as dictionaries."""
+    with path.open() as file:
+        return list(csv.DictReader(file))
