@@ -63,6 +63,10 @@ void handle_stop_signals(const char* message) {
   std::signal(SIGPIPE, SIG_IGN);  // output that is no longer read does not end a run
 }
 
+void ignore_stop_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, SIG_IGN);
+}
+
 void set_stop_message(const char* message) { stop_message = message; }
 
 const std::atomic<bool>& stop_requested() { return requested; }

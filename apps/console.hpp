@@ -18,6 +18,8 @@ std::string printable(std::string_view text);
 /// SIGINT, SIGTERM and SIGHUP request a stop and write `message` to stderr (nullptr: none). A second SIGINT or SIGTERM
 /// ends the program immediately. A full file system or file size limit and a closed pipe become errors of the writes.
 void handle_stop_signals(const char* message);
+/// Ignores these signals from now on, for a process of a job that is about to exit.
+void ignore_stop_signals();
 /// Replaces the message.
 void set_stop_message(const char* message);
 /// Set by the first signal; from any thread.

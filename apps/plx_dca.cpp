@@ -1,20 +1,29 @@
 // plx-dca: the Hubbard model in the dynamical cluster approximation, from high temperature to the superconducting
-// transition.
+// transition, on one process or, under mpirun or srun, on several.
 //
 // Exit codes: 0 finished; 1 the run failed; 2 invalid input, or output that cannot be written; 130 stopped by a signal,
 // with a checkpoint.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/build_info.hpp"
 #include "base/file.hpp"
 #include "console.hpp"
+#include "net/collectives.hpp"
+#include "net/error.hpp"
+#include "net/job.hpp"
+#include "net/locality.hpp"
+#include "net/team.hpp"
 #include "probe/record/names.hpp"
 #include "probe/settings.hpp"
 #include "program.hpp"
@@ -22,7 +31,8 @@
 #include "qmc/dca/dca_json.hpp"
 #include "qmc/dca/memory.hpp"
 #include "qmc/dca/output.hpp"
-#include "rt/runtime.hpp"
+#include "rt/async.hpp"
+#include "rt/thread.hpp"
 
 namespace {
 
@@ -35,7 +45,7 @@ struct command_line : app::common_options {
   std::string resume;
 };
 
-// Prints a line per iteration and temperature, and writes the tables.
+// Prints a line per iteration and temperature, and writes the tables; only on the root.
 class observer final : public qmc::dca_observer {
  public:
   observer(qmc::dca_output& out, const qmc::cluster& c, const qmc::dca_options& o, bool quiet)
@@ -74,6 +84,18 @@ class observer final : public qmc::dca_observer {
   std::optional<error> failure_;
 };
 
+// On the other localities.
+class server final : public qmc::dca_observer {
+ public:
+  void iterated(const qmc::dca_iteration&) override {}
+  void cooled(const qmc::dca_temperature&) override {}
+  const std::atomic<bool>* stop_flag() const override { return &app::stop_requested(); }
+};
+
+std::string folder_of(const command_line& c) {
+  return app::without_slash(!c.resume.empty() ? c.resume : c.out.empty() ? "run-dca" : c.out);
+}
+
 // The line about T_c.
 std::string transition_of(const qmc::dca_outcome& done) {
   if (done.transition) return fmt::format("T_c = {:.5f} +- {:.5f}\n", done.transition->value, done.transition->error);
@@ -91,77 +113,13 @@ int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const st
   return answer(text, done.stopped ? interrupted : finished);
 }
 
-// The folder of a new run, or of one that continues.
+// The input of a run, with its folder.
 struct run_plan {
   std::string folder, config;
   qmc::dca_options options;
-  std::optional<qmc::dca_output> resumed;
+  std::optional<qmc::dca_output> out;
+  bool finished = false;  // resumed, and nothing is left to do
 };
-
-runtime_options options_of_run(const command_line& c, runtime_options options, const std::string& folder) {
-  options = app::options_of_run(c, std::move(options), folder);
-  auto measure = std::make_shared<probe::settings>(*options.measure);
-  measure->diagnose = true;  // for parallax report
-  if (measure->profile.empty()) measure->profile = "csv";
-  options.measure = std::move(measure);
-  return options;
-}
-
-// Changes nothing in the folder.
-int report_finished(const command_line& c, const run_plan& plan) {
-  if (!c.quiet)
-    std::fprintf(stderr, "plx-dca: note: the run in %s is complete; colder loop.temperatures continue it\n",
-                 plan.folder.c_str());
-  return report_end(qmc::outcome_of(plan.resumed->checkpoint().state), plan.options, plan.folder);
-}
-
-int run(const command_line& c, runtime_options options, run_plan& plan) {
-  if (plan.resumed && plan.resumed->is_finished(plan.options)) return report_finished(c, plan);
-  app::handle_stop_signals("\nstopping, with a checkpoint (signal again to stop immediately)\n");
-  auto out = plan.resumed ? std::move(plan.resumed) : std::optional<qmc::dca_output>();
-  if (out) {
-    if (auto r = out->resume(plan.config); !r) return complain(r.error().message);
-  } else {
-    auto created = qmc::dca_output::create(plan.folder, plan.config);
-    if (!created) return complain(created.error().message);
-    out = *std::move(created);
-  }
-  const std::optional<qmc::dca_state> from =
-      c.resume.empty() ? std::nullopt : std::optional<qmc::dca_state>(out->checkpoint().state);
-  out->set_build(fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
-  const auto lattice = plan.options.make_cluster();
-  if (auto r = out->add(*lattice); !r) return complain(r.error().message);
-  observer watch(*out, *lattice, plan.options, c.quiet);
-  runtime rt(options_of_run(c, std::move(options), plan.folder));
-  const app::run_record record(plan.folder, rt.worker_count());
-  if (auto r = record.write("running"); !r) return complain(r.error().message);
-  const task_info loop{probe::register_name("qmc/loop"), probe::no_key};
-  const auto solve = [&] { return qmc::run_dca(plan.options, watch, from ? &*from : nullptr); };
-  const auto done = record.guard([&] { return rt.run(loop, solve); });
-  result<void> written;
-  if (watch.failure()) written = *watch.failure();
-  if (done && written) written = out->finish(*done);
-  const std::string failure = !done ? done.error().message : !written ? written.error().message : "";
-  const char* status = !failure.empty() ? "failed" : done->stopped ? "interrupted" : "finished";
-  const auto recorded = record.write(status, failure);
-  if (!failure.empty()) return complain(failure, done ? app::wrong_input : failed);
-  if (!recorded) return complain(recorded.error().message);
-  return report_end(*done, plan.options, plan.folder);
-}
-
-result<run_plan> plan_of_resumed(const command_line& c) {
-  if (!c.input.empty() || !c.out.empty())
-    return error{"--resume: expected neither an input file nor --out: the folder has its options"};
-  run_plan plan;
-  plan.folder = app::without_slash(c.resume);
-  auto out = qmc::dca_output::reopen(plan.folder);
-  if (!out) return out.error();
-  auto options = qmc::options_of_resumed(out->checkpoint(), c.sets);
-  if (!options) return options.error();
-  plan.options = *std::move(options);
-  plan.resumed = *std::move(out);
-  return plan;
-}
 
 // A TOML file, or an input of DCA++.
 result<void> load_input(const std::string& path, config_table& table) {
@@ -176,6 +134,21 @@ result<void> load_input(const std::string& path, config_table& table) {
   return {};
 }
 
+result<run_plan> plan_of_resumed(const command_line& c) {
+  if (!c.input.empty() || !c.out.empty())
+    return error{"--resume: expected neither an input file nor --out: the folder has its options"};
+  run_plan plan;
+  plan.folder = folder_of(c);
+  auto out = qmc::dca_output::reopen(plan.folder);
+  if (!out) return out.error();
+  auto options = qmc::options_of_resumed(out->checkpoint(), c.sets);
+  if (!options) return options.error();
+  plan.options = *std::move(options);
+  plan.out = *std::move(out);
+  return plan;
+}
+
+// Reads the input into the table, to which `o` is bound.
 result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::dca_options& o) {
   if (!c.resume.empty()) return plan_of_resumed(c);
   if (c.input.empty())
@@ -184,22 +157,171 @@ result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::
   for (const auto& s : c.sets)
     if (auto r = table.set(s); !r) return r.error();
   run_plan plan;
-  plan.folder = app::without_slash(c.out.empty() ? "run-dca" : c.out);
+  plan.folder = folder_of(c);
   plan.options = o;
   return plan;
 }
 
-int start(const command_line& c, const runtime_options& options, qmc::dca_options& o, config_table& table) {
+// Reads and checks the input, and creates the folder or continues in it.
+result<run_plan> prepare(const command_line& c, config_table& table, qmc::dca_options& o, unsigned workers) {
   auto plan = plan_of(c, table, o);
+  if (!plan) return plan;
+  o = plan->options;
+  if (auto r = o.check(); !r) return r.error();
+  if (auto r = qmc::check_memory(o, workers); !r) return r.error();
+  plan->config = table.toml();
+  plan->finished = plan->out && plan->out->is_finished(o);
+  if (plan->finished) return plan;
+  if (plan->out) {
+    if (auto r = plan->out->resume(plan->config); !r) return r.error();
+  } else {
+    auto created = qmc::dca_output::create(plan->folder, plan->config);
+    if (!created) return created.error();
+    plan->out = *std::move(created);
+  }
+  plan->out->set_build(fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
+  if (auto r = plan->out->add(*o.make_cluster()); !r) return r.error();
+  return plan;
+}
+
+// The end of a run: the same code on all localities.
+struct run_end {
+  int code = finished;
+  std::string message;  // empty: none
+};
+
+// As a task with a name.
+result<qmc::dca_outcome> run_loop(const qmc::dca_options& o, qmc::dca_observer& watch, const qmc::dca_state* from,
+                                  const team& members) {
+  const task_info loop{probe::register_name("qmc/loop"), probe::no_key};
+  return async(loop, [&] { return qmc::run_dca(o, watch, from, members); }).get();
+}
+
+// The root's part, with the files.
+run_end solve(const command_line& c, run_plan& plan, const app::run_record& record, const team& members) {
+  const std::optional<qmc::dca_state> from =
+      c.resume.empty() ? std::nullopt : std::optional<qmc::dca_state>(plan.out->checkpoint().state);
+  const auto lattice = plan.options.make_cluster();
+  observer watch(*plan.out, *lattice, plan.options, c.quiet);
+  const auto done = record.guard([&] { return run_loop(plan.options, watch, from ? &*from : nullptr, members); });
+  result<void> written;
+  if (watch.failure()) written = *watch.failure();
+  if (done && written) written = plan.out->finish(*done);
+  const std::string failure = !done ? done.error().message : !written ? written.error().message : "";
+  const char* status = !failure.empty() ? "failed" : done->stopped ? "interrupted" : "finished";
+  const auto recorded = record.write(status, failure);
+  if (!failure.empty()) return {done ? app::wrong_input : failed, failure};
+  if (!recorded) return {app::wrong_input, recorded.error().message};
+  return {report_end(*done, plan.options, plan.folder), {}};
+}
+
+// Changes nothing in the folder.
+run_end report_finished(const command_line& c, const run_plan& plan) {
+  if (!c.quiet)
+    std::fprintf(stderr, "plx-dca: note: the run in %s is complete; colder loop.temperatures continue it\n",
+                 plan.folder.c_str());
+  return {report_end(qmc::outcome_of(plan.out->checkpoint().state), plan.options, plan.folder), {}};
+}
+
+// A lost locality is reported by the first of the others; before, the network notifies all of them, so that they agree.
+run_end end_of_lost(const locality_lost& lost, const std::string& folder, const app::run_record* record) {
+  const std::string message = fmt::format("{}; continue with: plx-dca --resume {}", lost.what(), folder);
+  if (record != nullptr) std::ignore = record->write("failed", message);
+  this_thread::sleep_for(std::chrono::milliseconds(500));
+  return {failed, find_all_localities().front() == find_here() ? message : std::string()};
+}
+
+// The root's code, on all localities.
+int agree(const team& members, int code) {
+  return members.is_alone() ? code : members.communicator().broadcast(code).get();
+}
+
+// Collective. Only the root reads and writes files; `plan` is empty on the others.
+run_end run_on(plx::job& job, const command_line& c, std::optional<result<run_plan>>& plan, qmc::dca_options& o,
+               config_table& table) {
+  const team members = job.size() == 1 ? team() : team(communicator("plx-dca"));
+  std::optional<app::run_record> record;
+  try {
+    if (members.rank() != 0) {
+      const auto config = members.communicator().broadcast(std::string()).get();
+      server watch;
+      if (config.empty() || !table.load_text(config, "the root's input"))
+        job.leave_out_summary();
+      else
+        std::ignore = run_loop(o, watch, nullptr, members);
+      return {agree(members, 0), {}};
+    }
+    result<run_plan>& own = *plan;
+    if (own && !own->finished) {
+      record.emplace(own->folder, job.home().worker_count());
+      if (auto r = record->write("running"); !r) own = r.error();
+    }
+    const bool runs = own && !own->finished;
+    if (!members.is_alone()) members.communicator().broadcast(runs ? own->config : std::string()).get();
+    if (!runs) job.leave_out_summary();
+    run_end end = !own   ? run_end{app::wrong_input, own.error().message}
+                  : runs ? solve(c, *own, *record, members)
+                         : report_finished(c, *own);
+    end.code = agree(members, end.code);
+    return end;
+  } catch (const locality_lost& lost) {
+    return end_of_lost(lost, folder_of(c), record ? &*record : nullptr);
+  }
+}
+
+runtime_options options_of_run(const command_line& c, runtime_options options, const std::string& folder) {
+  options = app::options_of_run(c, std::move(options), folder);
+  auto measure = std::make_shared<probe::settings>(*options.measure);
+  measure->diagnose = true;  // for parallax report
+  if (measure->profile.empty()) measure->profile = "csv";
+  options.measure = std::move(measure);
+  return options;
+}
+
+// The first process of a job, or a process that runs alone: as the launcher says, before the job begins.
+bool is_first_process() {
+  for (const char* name : {"PMIX_RANK", "PMI_RANK"})
+    if (const char* rank = std::getenv(name); rank != nullptr) return std::string_view(rank) == "0";
+  return true;
+}
+
+// Run by all processes, including those whose command line is invalid: the root reports the error.
+int run(const command_line& c, runtime_options options, qmc::dca_options& o, config_table& table,
+        const result<void>& read) {
+  const auto make_plan = [&] {
+    return read ? prepare(c, table, o, app::workers_of_run(c, options)) : result<run_plan>(read.error());
+  };
+  // Before anything is measured: an input that is refused changes no file.
+  std::optional<result<run_plan>> plan;
+  if (is_first_process()) plan = make_plan();
+  job_options settings;
+  settings.runtime.workers = 1;
+  if (plan && *plan && !(*plan)->finished) settings.runtime = options_of_run(c, options, folder_of(c));
+  if (!plan && read) settings.runtime = app::options_of_run(c, options, folder_of(c));
+  plx::job job(settings);
+  if (job.here() == 0 && !plan) plan = make_plan();
+  // A launcher forwards a signal to all processes: then no message.
+  app::handle_stop_signals(job.size() == 1 ? "\nstopping, with a checkpoint (signal again to stop immediately)\n"
+                                           : nullptr);
+  std::optional<run_end> end;
+  try {
+    job.run([&] { end = run_on(job, c, plan, o, table); });
+  } catch (const locality_lost&) {
+    if (!end) throw;  // otherwise the root was lost, which has been reported
+  }
+  if (job.size() > 1) app::ignore_stop_signals();  // a launcher may signal the others when one process exits
+  return end->message.empty() ? end->code : complain(end->message, end->code);
+}
+
+int answer_without_run(const command_line& c, const runtime_options& options, qmc::dca_options& o,
+                       config_table& table) {
+  const auto plan = plan_of(c, table, o);
   if (!plan) return complain(plan.error().message);
-  o = plan->options;  // bound to the table
+  o = plan->options;
   if (c.print_config) return answer(table.text_effective());
   if (auto r = o.check(); !r) return complain(r.error().message);
   if (auto r = qmc::check_memory(o, app::workers_of_run(c, options)); !r) return complain(r.error().message);
-  if (c.validate)
-    return answer(fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * qmc::memory_bytes(o)));
-  plan->config = table.toml();
-  return run(c, options, *plan);
+  return answer(fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * qmc::memory_bytes(o)));
 }
 
 }  // namespace
@@ -217,10 +339,12 @@ int main(int argc, char** argv) {
   runtime_options options;
   try {
     const auto read = app::read_command(program, options, argc, argv);
-    if (!read) return complain(read.error().message);
-    if (program.count("--list-options") > 0)
+    if (read && program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
-    return start(c, options, o, table);
+    if (read && (c.print_config || c.validate)) return answer_without_run(c, options, o, table);
+    return run(c, options, o, table, read);
+  } catch (const job_error& e) {
+    return e.report("plx-dca");
   } catch (...) {
     return app::exit_of_exception(program);
   }

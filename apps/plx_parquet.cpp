@@ -20,7 +20,7 @@
 #include "net/collectives.hpp"
 #include "net/error.hpp"
 #include "net/job.hpp"
-#include "parquet/distribution/team.hpp"
+#include "net/team.hpp"
 #include "parquet/run/checkpoint_keeper.hpp"
 #include "parquet/run/memory.hpp"
 #include "parquet/run/options.hpp"
@@ -42,7 +42,7 @@ struct command_line : common_options {
 // Prints a line per iteration and writes the table of iterations, on the root; writes checkpoints, on all localities.
 class observer final : public parquet::solver_observer {
  public:
-  observer(parquet::parquet_output* out, parquet::checkpoint_keeper& keeper, const parquet::team& members,
+  observer(parquet::parquet_output* out, parquet::checkpoint_keeper& keeper, const team& members,
            const parquet::vertex_grid& grid, bool quiet)
       : out_(out), keeper_(keeper), team_(members), grid_(grid), quiet_(quiet) {}
   void iterated(const parquet::iteration_report& r) override {
@@ -70,7 +70,7 @@ class observer final : public parquet::solver_observer {
  private:
   parquet::parquet_output* out_;  // null on other localities
   parquet::checkpoint_keeper& keeper_;
-  const parquet::team& team_;
+  const team& team_;
   const parquet::vertex_grid& grid_;
   bool quiet_, has_iterated_ = false;
   std::optional<error> failure_;
@@ -92,7 +92,7 @@ struct run_end {
 };
 
 // If a result is an error on any locality: the end of the run, with the message on one of them. Collective.
-std::optional<run_end> end_of(const result<void>& own, const parquet::team& members) {
+std::optional<run_end> end_of(const result<void>& own, const team& members) {
   const auto all = members.agree(own);
   return all ? std::nullopt : std::optional(run_end{wrong_input, all.error().message});
 }
@@ -105,8 +105,7 @@ struct run_files {
 };
 
 // The runs of all numbers of frequencies. Collective.
-run_end solve_all(const common_options& c, const parquet::parquet_options& o, run_files& files,
-                  const parquet::team& members) {
+run_end solve_all(const common_options& c, const parquet::parquet_options& o, run_files& files, const team& members) {
   const auto model = o.make_model().value();
   auto* out = files.out ? &*files.out : nullptr;
   parquet::checkpoint_keeper keeper(files.folder, members, out, files.from, o.checkpoint_interval_s);
@@ -157,7 +156,7 @@ struct run_plan {
 std::string name_of_build() { return fmt::format("plx-parquet {} ({})", this_build().version, this_build().git); }
 
 // Creates the folder, or locks that of a run to continue. Collective.
-result<run_files> open_files(const parquet::parquet_options& o, const run_plan& plan, const parquet::team& members) {
+result<run_files> open_files(const parquet::parquet_options& o, const run_plan& plan, const team& members) {
   run_files files{{}, plan.folder, {}};
   files.from.build = name_of_build();
   files.from.options = plan.config;
@@ -194,7 +193,7 @@ struct run_state {
 // Checks the memory, opens the folder, and solves. Collective.
 run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_options& o, const run_plan& plan,
                run_state& state) {
-  const parquet::team members = job.size() == 1 ? parquet::team() : parquet::team(communicator("plx-parquet"));
+  const team members = job.size() == 1 ? team() : team(communicator("plx-parquet"));
   const bool root = members.rank() == 0;
   const parquet::memory_share share{job.home().worker_count(), members.size(), parquet::processes_of_host(members)};
   const auto fits = members.agree(parquet::check_memory(o, share));

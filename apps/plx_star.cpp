@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <csignal>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -147,11 +146,7 @@ int run_with_others(const command_line& c, const run_plan& w, plx::job& job, ste
   app::progress progress(c.quiet || job.here() != 0, job.size() == 1);
   const star::run_end end = star::run(*w.in, *w.setup, job.home(), w.request, progress, net);
   progress.finish();
-  if (job.size() > 1) {  // a launcher may signal the others when one process exits; they are about to exit anyway
-    std::signal(SIGINT, SIG_IGN);
-    std::signal(SIGTERM, SIG_IGN);
-    std::signal(SIGHUP, SIG_IGN);
-  }
+  if (job.size() > 1) app::ignore_stop_signals();  // a launcher may signal the others when one process exits
   if (!end.begun) job.leave_out_summary();
   if (!end.lost) job.run([] {});  // no process exits before all have arrived here
   return report_end(end, w.request.out, c.quiet);

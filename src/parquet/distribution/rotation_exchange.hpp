@@ -18,9 +18,9 @@
 #include <vector>
 
 #include "net/buffer.hpp"
+#include "net/team.hpp"
 #include "parquet/distribution/rotation_form.hpp"
 #include "parquet/distribution/rotation_map.hpp"
-#include "parquet/distribution/team.hpp"
 #include "rt/mutex.hpp"
 
 namespace plx {

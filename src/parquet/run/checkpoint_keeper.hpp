@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "parquet/distribution/team.hpp"
+#include "net/team.hpp"
 #include "parquet/run/checkpoint.hpp"
 
 namespace plx::parquet {

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "io/available_memory.hpp"
-#include "parquet/distribution/team.hpp"
+#include "net/team.hpp"
 #include "parquet/run/options.hpp"
 
 namespace plx::parquet {

@@ -5,10 +5,13 @@
 
 #include "base/result.hpp"
 
+namespace plx {
+class team;
+}
+
 namespace plx::parquet {
 
 struct parquet_options;
-class team;
 
 /// How the memory of a machine is shared.
 struct memory_share {

@@ -14,10 +14,10 @@
 #include <span>
 #include <vector>
 
+#include "net/team.hpp"
 #include "num/dense/matrix.hpp"
 #include "num/large_vector.hpp"
 #include "num/saved_numbers.hpp"
-#include "parquet/distribution/team.hpp"
 
 namespace plx::parquet {
 

@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "net/team.hpp"
 #include "parquet/distribution/rotation_exchange.hpp"
-#include "parquet/distribution/team.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
 #include "parquet/equations/rotation.hpp"
 #include "parquet/equations/schwinger_dyson.hpp"

@@ -22,9 +22,11 @@
 #include "parquet/vertex/vertex_grid.hpp"
 #include "parquet/vertex/vertex_reader.hpp"
 
-namespace plx::parquet {
-
+namespace plx {
 class team;
+}
+
+namespace plx::parquet {
 
 struct solver_settings {
   double tolerance = 1e-8;  // of the largest change of a vertex, in units of U

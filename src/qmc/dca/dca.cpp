@@ -8,21 +8,34 @@
 #include <utility>
 
 #include "qmc/dca/conclude.hpp"
+#include "qmc/solver/distributed_walkers.hpp"
 
 namespace plx::qmc {
 namespace {
 
 class loop {
  public:
-  loop(const dca_options& o, dca_observer& observer)
+  loop(const dca_options& o, dca_observer& observer, const team& members)
       : options_(o),
         observer_(observer),
         cluster_(std::make_shared<const cluster>(o.make_cluster().value())),
-        grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1) {
+        grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1),
+        walkers_(members, cluster_, observer.stop_flag()) {
     state_.self_energy = matsubara_function(cluster_->n_sites(), o.frequencies);
   }
 
   result<dca_outcome> run(const dca_state* from) {
+    if (!walkers_.is_root()) {
+      walkers_.serve();
+      return dca_outcome();
+    }
+    auto outcome = run_root(from);
+    walkers_.end();
+    return outcome;
+  }
+
+ private:
+  result<dca_outcome> run_root(const dca_state* from) {
     if (from != nullptr) state_ = *from;
     observer_.reached(state_);
     while (state_.temperature < static_cast<int>(options_.temperatures.size()) && !outcome_.stopped)
@@ -33,7 +46,6 @@ class loop {
     return all;
   }
 
- private:
   result<void> iterate() {
     const int index = state_.temperature, iteration = state_.iteration;
     const double beta = 1 / options_.temperatures[index];
@@ -49,7 +61,7 @@ class loop {
     const auto mu = grain_.find_mu(old, options_.density, beta);
     if (!mu) return mu.error();
     const impurity p = problem_at(*mu, beta, old);
-    const auto r = async_monte_carlo(p, solver_options(last)).get();
+    const auto r = walkers_.run(p, solver_options(last));
     const auto* flag = observer_.stop_flag();
     const auto pause = [&] {
       state_.walkers = r.saved();
@@ -57,7 +69,7 @@ class loop {
       observer_.reached(state_);
     };
     if (!r.complete) {
-      outcome_.stopped = observer_.stop_requested() || (flag != nullptr && *flag);
+      outcome_.stopped = observer_.stop_requested() || walkers_.stop_requested();
       pause();
       return {};
     }
@@ -66,8 +78,10 @@ class loop {
     const auto averages = averages_of(p, options_.expansion_k, means);
     const auto g = green_of(p, means);
     const auto sigma = self_energy_of(p.g0, g, p.u, averages.density, beta);
-    dca_iteration now{index, iteration, last, 1 / beta, *mu, {}, {}, {}, averages.order, r.order_autocorrelation_time(),
-                      0,     0};
+    dca_iteration now;
+    now.temperature = index, now.iteration = iteration, now.last = last, now.t = 1 / beta, now.mu = *mu;
+    now.order = averages.order, now.autocorrelation_time = r.order_autocorrelation_time();
+    now.wait_s = walkers_.wait_s(), now.exchanged_mb = 1e-6 * walkers_.bytes();
     for (int k = 0; k < sigma.n_momenta(); ++k) {
       now.change = std::max(now.change, std::abs(sigma(k, 0) - old(k, 0)));
       for (int m = 0; m < sigma.n_frequencies(); ++m) old(k, m) += options_.mixing * (sigma(k, m) - old(k, m));
@@ -115,7 +129,7 @@ class loop {
     state_.walkers.clear();
     observer_.reached(state_);
     const bool finished = state_.temperature == static_cast<int>(options_.temperatures.size());
-    outcome_.stopped = observer_.stop_requested() && !finished;
+    outcome_.stopped = (observer_.stop_requested() || walkers_.stop_requested()) && !finished;
   }
 
   impurity problem_at(double mu, double beta, const matsubara_function& sigma) const {
@@ -139,7 +153,6 @@ class loop {
     o.correlations = last && options_.correlations;
     o.seed = static_cast<std::uint64_t>(options_.seed);
     o.first_stream = state_.streams;
-    o.stop = observer_.stop_flag();
     o.pause_after_s = options_.checkpoint_interval_s;
     o.saved = std::move(state_.walkers);
     return o;
@@ -149,14 +162,16 @@ class loop {
   dca_observer& observer_;
   std::shared_ptr<const cluster> cluster_;
   coarse_graining grain_;
+  distributed_walkers walkers_;
   dca_state state_;
   dca_outcome outcome_;
 };
 
 }  // namespace
 
-result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from) {
-  return loop(options, observer).run(from);
+result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from,
+                            const team& members) {
+  return loop(options, observer, members).run(from);
 }
 
 std::vector<std::string> warnings_of(const dca_options& o, const dca_iteration& i) {

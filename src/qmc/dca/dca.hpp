@@ -4,7 +4,7 @@
 //   G by Monte Carlo; Sigma = 1 / G0 - 1 / G, mixed with the one before.
 //
 // Thread safety: run_dca is called by a task; observers are called by it. Results for a seed are the same bits for any
-// number of workers. Example: qmc/dca/test/dca_test.cpp
+// number of workers and localities. Example: qmc/dca/test/dca_test.cpp
 // Source: Maier, Jarrell, Pruschke, Hettler (2005), Rev. Mod. Phys. 77, 1027.
 #pragma once
 
@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "net/team.hpp"
 #include "num/statistics.hpp"
 #include "qmc/cluster/cluster.hpp"
 #include "qmc/dca/options.hpp"
@@ -32,6 +33,9 @@ struct dca_iteration {
   double order = 0, autocorrelation_time = 0;  // of the expansion order; in measurements
   double change = 0;                           // the largest change of the self-energy at the lowest frequency
   double seconds = 0;
+  // With several localities: the time from the end of the root's walkers to the last bin of the others, and what the
+  // root sent and received.
+  double wait_s = 0, exchanged_mb = 0;
 };
 
 /// A correlation of the cluster: [site], the vector between two sites, and its sum with exp(i K r), [momentum].
@@ -99,9 +103,11 @@ class dca_observer {
 };
 
 /// `from`: a state to continue from, of the same options; temperatures and iterations that it has not reached may
-/// differ. Requires: options.check() succeeds. Error: one line, if the density cannot be reached or a matrix cannot be
-/// inverted.
-result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from = nullptr);
+/// differ. With several members, all call it with the same options; the root has the state, calls its observer, and
+/// returns the outcome, while the others run walkers for it and return an empty one. Requires: options.check()
+/// succeeds. Error: one line, if the density cannot be reached or a matrix cannot be inverted. Throws locality_lost.
+result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, const dca_state* from = nullptr,
+                            const team& members = {});
 
 /// The outcome of a state, without results of temperatures.
 dca_outcome outcome_of(const dca_state& state);

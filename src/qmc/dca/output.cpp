@@ -78,9 +78,10 @@ result<void> dca_output::add(const dca_iteration& i) {
   return append_file(
       file("iterations.csv"),
       "t,iteration,mu,density,density_error,double_occupancy,double_occupancy_error,sign,sign_error,order,"
-      "autocorrelation_time,change,seconds\n",
-      fmt::format("{:.10g},{},{:.10g}{}{}{},{:.6g},{:.4g},{:.4g},{:.3f}\n", i.t, i.iteration, i.mu, cells(i.density),
-                  cells(i.double_occupancy), cells(i.sign), i.order, i.autocorrelation_time, i.change, i.seconds));
+      "autocorrelation_time,change,seconds,wait_s,exchanged_mb\n",
+      fmt::format("{:.10g},{},{:.10g}{}{}{},{:.6g},{:.4g},{:.4g},{:.3f},{:.3g},{:.3g}\n", i.t, i.iteration, i.mu,
+                  cells(i.density), cells(i.double_occupancy), cells(i.sign), i.order, i.autocorrelation_time, i.change,
+                  i.seconds, i.wait_s, i.exchanged_mb));
 }
 
 result<void> dca_output::add(const dca_temperature& t, const cluster& c) {

@@ -8,7 +8,7 @@
 #include "net/collectives.hpp"
 #include "net/core/node.hpp"
 #include "net/simulation.hpp"
-#include "parquet/distribution/team.hpp"
+#include "net/team.hpp"
 #include "parquet/solver/solver.hpp"
 #include "parquet/test/small_clusters.hpp"
 #include "rt/runtime.hpp"

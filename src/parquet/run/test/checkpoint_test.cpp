@@ -10,7 +10,7 @@
 #include "base/file.hpp"
 #include "net/collectives.hpp"
 #include "net/simulation.hpp"
-#include "parquet/distribution/team.hpp"
+#include "net/team.hpp"
 #include "parquet/run/checkpoint_keeper.hpp"
 #include "parquet/run/output.hpp"
 #include "parquet/test/small_clusters.hpp"

@@ -1,7 +1,8 @@
-// The localities that share a solution: rank, size, and the collective calls that the solver makes.
+// The localities that solve a problem together: rank, size, and values gathered in the order of ranks.
 //
-// A team of one needs no job and sends nothing. Thread safety: collective calls are made by one task per locality, by
-// all in the same order. Example: parquet/distribution/test/distributed_test.cpp
+// A team of one needs no job and sends nothing, so that a solver has one form for any number of localities. Thread
+// safety: collective calls are made by one task per locality, by all in the same order. Cost: that of
+// net/collectives.hpp. Errors: locality_lost. Example: parquet/distribution/test/distributed_test.cpp
 #pragma once
 
 #include <memory>
@@ -10,10 +11,8 @@
 #include "base/result.hpp"
 
 namespace plx {
-class communicator;
-}
 
-namespace plx::parquet {
+class communicator;
 
 class team {
  public:
@@ -43,4 +42,4 @@ class team {
   std::shared_ptr<const plx::communicator> all_;  // null: alone
 };
 
-}  // namespace plx::parquet
+}  // namespace plx

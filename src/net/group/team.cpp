@@ -1,11 +1,11 @@
-#include "parquet/distribution/team.hpp"
+#include "net/team.hpp"
 
 #include <complex>
 #include <cstdint>
 
 #include "net/collectives.hpp"
 
-namespace plx::parquet {
+namespace plx {
 
 team::team(plx::communicator all) : all_(std::make_shared<const plx::communicator>(std::move(all))) {}
 
@@ -36,4 +36,4 @@ result<void> team::agree(const result<void>& own) const {
   return speaker == rank() ? own : error{""};
 }
 
-}  // namespace plx::parquet
+}  // namespace plx
