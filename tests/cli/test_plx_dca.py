@@ -71,6 +71,7 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     assert len(rows(folder / "one/green.csv")) == 2 * 4 * 32
     assert sorted(path.name for path in (folder / "one/functions").iterdir()) == ["T0.5.h5", "T1.h5"]
     assert json.loads((folder / "one/result.json").read_text()) == {"t_c": None, "complete": True}
+    assert not (folder / "one/four_points.csv").exists()
     again = run(folder, "one/config.toml", "--out", "two", "--threads", "3", "--quiet")
     assert again.returncode == 0 and not messages(again)
     assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()
@@ -170,6 +171,7 @@ def test_inputs_of_dca_plus_plus_run_as_they_are(folder):
     assert done.returncode == 0 and "DCA/initial-self-energy" in done.stderr
     assert len(rows(folder / "one/iterations.csv")) == 2
     assert float(rows(folder / "one/temperatures.csv")[0]["lambda_d_error"]) > 0
+    assert not (folder / "one/four_points.csv").exists()
     again = run(folder, "one/config.toml", "--out", "two", "--quiet")
     assert again.returncode == 0
     assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()

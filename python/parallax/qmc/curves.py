@@ -127,6 +127,40 @@ def observables_picture(run: DcaRun) -> Picture:
     return Picture("observables", "While it cools", caption, (10.4, 3.7), draw, "Observables over temperature.")
 
 
+CHANNELS = {
+    "magnetic": "spin, magnetic channel", "transverse": "spin, transverse channel", "charge": "charge",
+    "particle_particle": "pairs on a site",
+}
+
+
+def transfers_picture(run: DcaRun) -> Picture:
+    """Susceptibilities of the lattice and of the cluster over temperature, for each channel and transfer."""
+    rows = _table(run.four_points)
+    names = [str(name) for name in run.four_points["channel"]]
+    channels = [name for name in CHANNELS if name in names]
+    t, qx, qy, m = (column(rows, name) for name in ("t", "qx", "qy", "frequency"))
+
+    def draw(figure, theme) -> None:
+        for axes, channel in zip(np.atleast_1d(figure.subplots(1, len(channels))), channels):
+            here = np.array([name == channel for name in names])
+            transfers = sorted({(a, b, c) for a, b, c in zip(qx[here], qy[here], m[here])}, key=lambda x: (x[2], x[0], x[1]))
+            for i, (x, y, frequency) in enumerate(transfers[:6]):
+                of = here & (qx == x) & (qy == y) & (m == frequency)
+                color = theme.series[i % len(theme.series)]
+                label = f"{momentum_text(x, y)}" + (f", m = {frequency:.0f}" if frequency else "")
+                _bars(axes, t[of], column(rows, "lattice")[of], column(rows, "lattice_error")[of], color=color, label=label)
+                axes.plot(t[of], column(rows, "cluster")[of], "--", linewidth=1, color=color)
+            _temperature_axis(axes, t)
+            axes.set_xlabel("temperature T / t")
+            axes.set_title(f"{CHANNELS[channel]}  [1/t]")
+            axes.legend(title="q", loc="best")
+
+    caption = "Susceptibilities χ(q, iΩ), Ω = 2πmT, per site: of the lattice by the Bethe-Salpeter equation with the vertex of the cluster "
+    caption += "(points, one standard error), and of the cluster (dashed). An instability is where the one of the lattice diverges."
+    width = min(10.4, 1.6 + 3.6 * len(channels))
+    return Picture("transfers", "Susceptibilities of the lattice", caption, (width, 3.7), draw, "Susceptibilities over temperature.")
+
+
 def _lines(axes, t, rows, names, theme) -> None:
     for i, (name, label) in enumerate(names.items()):
         if name in rows and np.any(np.isfinite(column(rows, name))):

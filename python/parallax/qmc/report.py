@@ -63,6 +63,8 @@ class Physics(Part):
             ("Towards superconductivity", self.pairing), ("Green's function and self-energy", self.green),
             ("While it cools", self.observables), ("Results", self.table),
         ]
+        if self.facts.run.four_points is not None:
+            parts.insert(3, ("Susceptibilities of the lattice", self.transfers))
         return "".join(self.part(title, make) for title, make in parts)
 
     def zone(self) -> str:
@@ -83,6 +85,11 @@ class Physics(Part):
     def observables(self) -> str:
         self._temperatures()
         return self.picture(curves.observables_picture(self.facts.run))
+
+    def transfers(self) -> str:
+        if len(self.facts.run.four_points) == 0:
+            raise Missing("four_points.csv has no rows")
+        return self.picture(curves.transfers_picture(self.facts.run))
 
     def chains(self) -> str:
         table = need(self.facts.run.iterations, "the run has no iterations.csv: no iteration is complete")

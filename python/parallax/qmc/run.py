@@ -25,11 +25,12 @@ class DcaRun(Run):
     iterations     per iteration: mu, density, sign, order, ...       temperatures   per temperature: results with errors
     green          G and Sigma over frequencies                       momenta        occupation and correlations
     sites          correlations between two sites                     cluster        vectors, momenta, shape of a patch
-    result         T_c, or None
+    result         T_c, or None                                       four_points    susceptibilities with transfers
     """
 
     iterations, temperatures = csv_property("iterations.csv"), csv_property("temperatures.csv")
     green, momenta, sites = csv_property("green.csv"), csv_property("momenta.csv"), csv_property("sites.csv")
+    four_points = csv_property("four_points.csv")
 
     @cached_property
     def cluster(self):

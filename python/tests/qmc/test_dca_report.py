@@ -76,6 +76,22 @@ def test_the_page_has_the_pictures_and_the_numbers(folder, capsys):
     assert "T_c" in out.out and "finished" in out.out and not out.err
 
 
+def test_functions_of_two_particles_are_drawn_if_they_were_measured(folder):
+    rows = [
+        f"{t},{name},{qx},{qy},{m},{1 / t},0.1,{0.5 / t},0.05,0.3,0"
+        for t in (0.1, 0.07) for name in ("magnetic", "charge") for qx, qy, m in ((0, 0, 0), (math.pi, math.pi, 0), (0, 0, 1))
+    ]
+    header = f"t,channel,qx,qy,frequency,{with_errors(['lattice', 'cluster', 'bubble'])}"
+    (folder / "four_points.csv").write_text("\n".join([header, *rows]) + "\n")
+    assert main(["report", str(folder)]) == 0
+    page = (folder / "report.html").read_text()
+    assert page.count("<figure") == 6 and "Susceptibilities of the lattice" in page
+    assert (folder / "transfers.png").read_bytes().startswith(b"\x89PNG")
+    (folder / "four_points.csv").write_text(header + "\n")
+    facts = DcaFacts(DcaRun(folder))
+    assert "no rows" in Physics(facts, {}).html()
+
+
 def test_a_young_run_gets_notes(folder):
     for name in ("temperatures.csv", "green.csv", "momenta.csv", "result.json", "iterations.csv"):
         (folder / name).unlink()

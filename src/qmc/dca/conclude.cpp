@@ -97,13 +97,16 @@ correlation_estimates correlations_in(list_of_estimates& e, std::size_t n) {
 
 }  // namespace
 
-result<bool> conclude(const dca_options& options, const coarse_graining& grain, const impurity& p,
-                      const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop, dca_temperature& t) {
+result<bool> conclude(const dca_options& options, const coarse_graining& grain, const transfers& more,
+                      const impurity& p, const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop,
+                      dca_temperature& t) {
   const int n_pairs = options.pair_frequencies, n_k = p.lattice->n_sites();
   const pair_index index{n_k, n_pairs};
   std::optional<error> failure;
   bool stopped = false;
   std::size_t length = 0;
+  t.four_points.clear();
+  for (const auto& f : more.functions.functions) t.four_points.push_back({f, {}, {}, {}, {}});
   // Sets G, Sigma and P of `t`, too: the last row is the mean of all.
   const auto values_of = [&](std::span<const double> row) {
     stopped = stopped || (stop != nullptr && *stop);
@@ -121,6 +124,14 @@ result<bool> conclude(const dca_options& options, const coarse_graining& grain, 
     for (int k = 0; k < n_k; ++k)
       v.add(occupation(t.green.of_momentum(k), t.green.n_frequencies(), p.moments[k] + limit, p.beta));
     if (options.correlations) add_correlations(v, *p.lattice, correlations_of(p, row));
+    for (std::size_t f = 0; f < t.four_points.size(); ++f) {
+      auto& point = t.four_points[f];
+      point.mean = four_point_of(p, n_pairs, more.functions, f, row);
+      const auto s = solve_transfer(*p.lattice, {n_k, more.functions.n_frequencies}, point.function, point.mean,
+                                    t.green, t.self_energy, more.bubble, p.u, p.mu, p.beta);
+      if (!s) failure = s.error();
+      for (double x : {s ? s->cluster : 0, s ? s->lattice : 0, s ? s->bubble : 0}) v.add(x);
+    }
     length = v.values.size();
     if (n_pairs == 0) return v.values;
     t.pairs = pairs_of(p, n_pairs, row);
@@ -143,6 +154,8 @@ result<bool> conclude(const dca_options& options, const coarse_graining& grain, 
   t.self_energy_error = e.errors(t.self_energy);
   t.occupation = e.several(static_cast<std::size_t>(n_k));
   if (options.correlations) t.correlations = correlations_in(e, static_cast<std::size_t>(n_k));
+  for (auto& point : t.four_points)
+    for (estimate* x : {&point.cluster, &point.lattice, &point.bubble}) *x = e.one();
   if (n_pairs > 0) {
     const estimate d_wave = e.one();
     if (t.d_wave_overlap >= least_overlap) t.d_wave = d_wave;

@@ -11,6 +11,7 @@
 
 #include "base/result.hpp"
 #include "qmc/dca/dca.hpp"
+#include "qmc/pairing/transfer_bubble.hpp"
 
 namespace plx::qmc {
 
@@ -19,9 +20,16 @@ namespace plx::qmc {
 matsubara_function self_energy_of(const matsubara_function& g0, const matsubara_function& g, double u, double n,
                                   double beta);
 
+/// Functions of two particles with their bubble.
+struct transfers {
+  const transfer_bubble& bubble;
+  const four_point_set& functions;
+};
+
 /// Sets everything of `t` but temperature, mu, density, double occupancy and sign. Returns false if `stop` (or nullptr)
 /// became true: then `t` is incomplete. Shape: rows as of rows_of(). Error: one line, if a matrix cannot be inverted.
-result<bool> conclude(const dca_options& options, const coarse_graining& grain, const impurity& p,
-                      const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop, dca_temperature& t);
+result<bool> conclude(const dca_options& options, const coarse_graining& grain, const transfers& more,
+                      const impurity& p, const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop,
+                      dca_temperature& t);
 
 }  // namespace plx::qmc

@@ -20,6 +20,8 @@ class loop {
         observer_(observer),
         cluster_(std::make_shared<const cluster>(o.make_cluster().value())),
         grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1),
+        four_points_(o.make_four_points(*cluster_).value()),
+        bubble_(*cluster_, {1, o.t_prime}, o.lattice),
         walkers_(members, cluster_, observer.stop_flag()) {
     state_.self_energy = matsubara_function(cluster_->n_sites(), o.frequencies);
   }
@@ -108,7 +110,7 @@ class loop {
     dca_temperature t;
     t.t = now.t, t.mu = now.mu;
     t.density = now.density, t.double_occupancy = now.double_occupancy, t.sign = now.sign;
-    const auto concluded = conclude(options_, grain_, p, rows, stop, t);
+    const auto concluded = conclude(options_, grain_, {bubble_, four_points_}, p, rows, stop, t);
     outcome_.stopped = concluded && !*concluded;
     if (outcome_.stopped) return false;
     observer_.iterated(now);
@@ -151,6 +153,7 @@ class loop {
     o.batch = options_.batch;
     o.pair_frequencies = last ? options_.pair_frequencies : 0;
     o.correlations = last && options_.correlations;
+    if (last) o.four_points = four_points_;
     o.seed = static_cast<std::uint64_t>(options_.seed);
     o.first_stream = state_.streams;
     o.pause_after_s = options_.checkpoint_interval_s;
@@ -162,6 +165,8 @@ class loop {
   dca_observer& observer_;
   std::shared_ptr<const cluster> cluster_;
   coarse_graining grain_;
+  four_point_set four_points_;
+  transfer_bubble bubble_;
   distributed_walkers walkers_;
   dca_state state_;
   dca_outcome outcome_;

@@ -50,6 +50,13 @@ struct correlation_estimates {
   std::array<estimate, n_form_factors> pairs;
 };
 
+/// A function of two particles, with susceptibilities as in transfer_susceptibility.
+struct four_point_estimate {
+  four_point function;
+  complex_matrix mean;  // in the order of pair_index(n_sites, four_point.frequencies)
+  estimate cluster, lattice, bubble;
+};
+
 /// The result at one temperature.
 struct dca_temperature {
   double t = 0, mu = 0;
@@ -62,6 +69,7 @@ struct dca_temperature {
   real_matrix pairs;                                  // the pair function, in the order of pair_index; or empty
   std::optional<estimate> d_wave, leading;            // eigenvalues of pairing; no d_wave if no vector has its form
   double d_wave_overlap = 0;
+  std::vector<four_point_estimate> four_points;
 };
 
 struct dca_outcome {

@@ -295,22 +295,49 @@ class reader {
       if (!list->is_array()) return wrong("four-point/channels", "a list of names", *list);
       for (const auto& c : *list) channels.push_back(c.is_string() ? c.get<std::string>() : c.dump());
     }
-    int pairs = 0;
+    constexpr std::pair<std::string_view, std::string_view> known[] = {
+        {"PARTICLE_PARTICLE_UP_DOWN", "particle_particle"},
+        {"PARTICLE_HOLE_MAGNETIC", "magnetic"},
+        {"PARTICLE_HOLE_CHARGE", "charge"},
+        {"PARTICLE_HOLE_TRANSVERSE", "transverse"}};
+    std::vector<std::string> names;
     for (const auto& c : channels) {
       if (c == "NONE") continue;
-      if (c != "PARTICLE_PARTICLE_UP_DOWN")
+      const auto at = std::find_if(std::begin(known), std::end(known), [&](const auto& k) { return k.first == c; });
+      if (at == std::end(known))
         return error{
-            fmt::format("{}: four-point: expected the channel PARTICLE_PARTICLE_UP_DOWN or NONE, found {}", name_, c)};
-      ++pairs;
-    }
-    if (pairs > 0) {
-      if (auto r = only("four-point/compute-all-transfers", false, "only zero transfer"); !r) return r;
-      if (auto r = only("four-point/frequency-transfer", 0, "only zero transfer"); !r) return r;
-      if (auto r = only("four-point/momentum-transfer", json::array({0, 0}), "only zero transfer"); !r) return r;
+            fmt::format("{}: four-point: expected the channels PARTICLE_PARTICLE_UP_DOWN, PARTICLE_HOLE_MAGNETIC, "
+                        "PARTICLE_HOLE_CHARGE, PARTICLE_HOLE_TRANSVERSE or NONE, found {}",
+                        name_, c)};
+      if (std::find(names.begin(), names.end(), at->second) == names.end()) names.emplace_back(at->second);
     }
     const auto n = integer("domains/imaginary-frequency/four-point-fermionic-frequencies", 1);
+    const auto transfer = integer("four-point/frequency-transfer", 0);
+    const auto all = flag("four-point/compute-all-transfers", false);
     if (!n) return n.error();
-    set("pairing.frequencies", pairs > 0 ? *n : 0);
+    if (!transfer) return transfer.error();
+    if (!all) return all.error();
+    double q[2] = {0, 0};
+    if (const json* given = find("four-point/momentum-transfer"); given != nullptr) {
+      if (!given->is_array() || given->size() != 2 || !(*given)[0].is_number() || !(*given)[1].is_number())
+        return wrong("four-point/momentum-transfer", "two components, as [0, 3.14159]", *given);
+      for (int i = 0; i < 2; ++i) q[i] = (*given)[i].get<double>() / M_PI;
+    }
+    // Pairs at zero transfer have an equation of their own, with d-waves.
+    const auto pair = std::find(names.begin(), names.end(), "particle_particle");
+    const bool pairs = pair != names.end() && (*all || (q[0] == 0 && q[1] == 0 && *transfer == 0));
+    if (pairs && !*all) names.erase(pair);
+    set("pairing.frequencies", pairs ? *n : 0);
+    if (names.empty()) return {};
+    // Numbers such as 3.1416 mean the momentum next to them, a multiple of 2 pi / N.
+    const double sites = std::abs(static_cast<double>(vectors_[0] * vectors_[3] - vectors_[1] * vectors_[2]));
+    for (double& x : q)
+      if (const double near = std::round(x * sites / 2) * 2 / sites; std::abs(near - x) < 1e-3) x = near;
+    set("four_point.channels", fmt::format("[\"{}\"]", fmt::join(names, "\", \"")));
+    set("four_point.momentum", fmt::format("[{}, {}]", q[0], q[1]));
+    set("four_point.frequency", *transfer);
+    set("four_point.all_transfers", *all);
+    set("four_point.frequencies", *n);
     return {};
   }
 

@@ -36,10 +36,16 @@ parts parts_of(const dca_options& o) {
   const double walker = 8 * order * order + 16 * order * batch + 8 * batch * batch;
   // One grid per difference of sites, points of a measurement; transforms of pairs; g between sites at two times.
   const double single = n * (2 * nonuniform_fourier::width + 4 * f) + 4 * n * f + 3 * order * order;
-  const double two = pairs > 0 ? 3 * pairs * pairs + 2 * order * pairs : 0;
+  // Functions of two particles: their sums, complex; g of both spins and the transforms at all frequencies.
+  const auto four_points = o.make_four_points(*o.make_cluster()).value();
+  const double window = pair_index{static_cast<int>(n), four_points.n_frequencies}.size(),
+               transformed = pair_index{static_cast<int>(n), four_points.n_transformed()}.size(),
+               functions = 2 * static_cast<double>(four_points.functions.size()) * window * window;
+  const double most = std::max(pairs, transformed);
+  const double two = 3 * most * most + 2 * order * most + 4 * transformed * transformed + functions;
   const double sites = o.correlations ? 6 * n * order + 40 * n * n : 0;
-  const double bin = 2 * n * f + pairs * pairs + correlations;
-  const double row = 2 * n * f + 0.5 * pairs * (pairs + 1) + correlations;
+  const double bin = 2 * n * f + pairs * pairs + functions + correlations;
+  const double row = 2 * n * f + 0.5 * pairs * (pairs + 1) + functions + correlations;
   // Bins; rows of numbers, and the means without each of them; the results of the jackknife. Or bins, and a checkpoint
   // that is written: three copies.
   const double concluded = bin + 2 * row + 4 * n * f + 8 * n, saved = 4 * bin;
@@ -71,9 +77,11 @@ result<void> check_memory(const dca_options& o, unsigned workers) {
             ? fmt::format("the matrices of {} walkers take {:.3g} GB at expansion orders up to {:.0f}: use fewer "
                           "walkers, a smaller cluster, or higher temperatures",
                           o.walkers, 1e-9 * p.walkers, largest_order(o))
-            : fmt::format("{} bins take {:.3g} GB: use fewer walkers or bins, a smaller pairing.frequencies ({}), or a "
-                          "smaller cluster",
-                          o.walkers * o.bins, 1e-9 * p.bins, o.pair_frequencies))};
+            : fmt::format(
+                  "{} bins take {:.3g} GB: use fewer walkers or bins, a smaller pairing.frequencies ({}), fewer "
+                  "functions of two particles ({}), or a smaller cluster",
+                  o.walkers * o.bins, 1e-9 * p.bins, o.pair_frequencies,
+                  o.make_four_points(*o.make_cluster()).value().functions.size()))};
   }
   return check_address_space(needed, workers);
 }

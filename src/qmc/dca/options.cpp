@@ -2,6 +2,9 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -58,6 +61,17 @@ void dca_options::describe(config_table& t) {
   t.add(
       "pairing.frequencies", pair_frequencies,
       {.unit = "1", .help = "positive frequencies of the pair function; 0: it is not measured", .min = 0, .max = 512});
+  t.section("four_point", "Functions of two particles");
+  t.add("four_point.channels", channels,
+        {.help = "which are measured, at the last iteration of a temperature",
+         .choices = {four_point_names, std::end(four_point_names)}});
+  t.add("four_point.momentum", transfer, {.unit = "pi", .help = "the momentum transfer q: two components"});
+  t.add("four_point.frequency", transfer_frequency,
+        {.unit = "1", .help = "m of the frequency transfer 2 pi m T", .min = 0, .max = 512});
+  t.add("four_point.all_transfers", all_transfers,
+        {.help = "all momenta of the cluster, and all frequency transfers from 0 to four_point.frequency"});
+  t.add("four_point.frequencies", four_point_frequencies,
+        {.unit = "1", .help = "positive fermionic frequencies", .min = 1, .max = 512});
   t.section("output", "Output");
   t.add("output.checkpoint_interval_s", checkpoint_interval_s,
         {.unit = "s", .help = "wall time between checkpoints within an iteration; 0: none within it", .min = 0});
@@ -70,8 +84,41 @@ result<qmc::cluster> dca_options::make_cluster() const {
   return qmc::cluster::spanned_by({vectors[0], vectors[1]}, {vectors[2], vectors[3]});
 }
 
+result<four_point_set> dca_options::make_four_points(const qmc::cluster& c) const {
+  four_point_set set;
+  set.n_frequencies = four_point_frequencies;
+  if (channels.empty()) return set;
+  if (transfer.size() != 2)
+    return error{fmt::format("four_point.momentum: expected two components, found {}", transfer.size())};
+  const int q = c.find_momentum(M_PI * transfer[0], M_PI * transfer[1]);
+  if (q < 0 && !all_transfers) {
+    std::string momenta;
+    for (int k = 0; k < c.n_sites(); ++k)
+      momenta +=
+          fmt::format("{}({:.4g}, {:.4g})", k == 0 ? "" : ", ", c.momentum(k)[0] / M_PI, c.momentum(k)[1] / M_PI);
+    return error{
+        fmt::format("four_point.momentum: expected a momentum of the cluster, in units of pi: {}; found ({:g}, {:g})",
+                    momenta, transfer[0], transfer[1])};
+  }
+  for (const auto& name : channels) {
+    const auto at = std::find(std::begin(four_point_names), std::end(four_point_names), name);
+    const auto channel = static_cast<four_point_channel>(at - std::begin(four_point_names));
+    if (!all_transfers) set.functions.push_back({channel, q, transfer_frequency});
+    for (int k = 0; k < c.n_sites() && all_transfers; ++k)
+      for (int m = 0; m <= transfer_frequency; ++m) set.functions.push_back({channel, k, m});
+  }
+  return set;
+}
+
 result<void> dca_options::check() const {
-  if (const auto c = make_cluster(); !c) return c.error();
+  const auto c = make_cluster();
+  if (!c) return c.error();
+  const auto four_points = make_four_points(*c);
+  if (!four_points) return four_points.error();
+  if (!channels.empty() && four_points->n_transformed() + transfer_frequency > frequencies)
+    return error{
+        fmt::format("loop.frequencies: expected at least four_point.frequencies + 2 four_point.frequency, {}, found {}",
+                    four_point_frequencies + 2 * transfer_frequency, frequencies)};
   if (temperatures.empty()) return error{"loop.temperatures: expected at least one temperature, found none"};
   std::set<std::string> names;  // of the files of temperatures
   for (const double x : temperatures)

@@ -8,6 +8,7 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "qmc/cluster/cluster.hpp"
+#include "qmc/measure/four_point.hpp"
 
 namespace plx::qmc {
 
@@ -32,11 +33,18 @@ struct dca_options {
 
   int pair_frequencies = 16;
 
+  std::vector<std::string> channels;
+  std::vector<double> transfer = {1, 1};  // in units of pi
+  int transfer_frequency = 0, four_point_frequencies = 8;
+  bool all_transfers = false;
+
   double checkpoint_interval_s = 60;
 
   void describe(config_table& t);
   /// The cluster of `vectors` or of the name. Errors: one line: there is no such cluster.
   result<qmc::cluster> make_cluster() const;
+  /// The functions of two particles. Errors: one line: the cluster does not have the momentum.
+  result<four_point_set> make_four_points(const qmc::cluster& c) const;
   /// Checks values that depend on each other. Error: one line.
   result<void> check() const;
 };

@@ -10,7 +10,8 @@
 namespace plx::qmc {
 namespace {
 
-constexpr const char* tables[] = {"iterations.csv", "temperatures.csv", "green.csv", "momenta.csv", "sites.csv"};
+constexpr const char* tables[] = {"iterations.csv", "temperatures.csv", "green.csv",
+                                  "momenta.csv",    "sites.csv",        "four_points.csv"};
 
 std::string cells(const estimate& e) { return fmt::format(",{:.10g},{:.3g}", e.value, e.error); }
 std::string cells(const std::optional<estimate>& e) { return e ? cells(*e) : ",,"; }
@@ -102,6 +103,7 @@ result<void> dca_output::add(const dca_temperature& t, const cluster& c) {
     return r;
   if (auto r = add_momenta(t, c); !r) return r;
   if (auto r = add_sites(t, c); !r) return r;
+  if (auto r = add_four_points(t, c); !r) return r;
   if (auto r = write_functions(t, c); !r) return r;
   std::string rows;
   for (int k = 0; k < t.green.n_momenta(); ++k)
@@ -144,6 +146,19 @@ result<void> dca_output::add_sites(const dca_temperature& t, const cluster& c) {
   return append_file(file("sites.csv"), fmt::format("t,x,y,{}\n", correlation_columns), rows);
 }
 
+result<void> dca_output::add_four_points(const dca_temperature& t, const cluster& c) {
+  if (t.four_points.empty()) return {};
+  std::string rows;
+  for (const auto& p : t.four_points) {
+    const auto q = c.momentum(p.function.momentum);
+    rows += fmt::format("{:.10g},{},{:.10g},{:.10g},{}{}{}{}\n", t.t, name_of(p.function.channel), q[0], q[1],
+                        p.function.frequency, cells(p.lattice), cells(p.cluster), cells(p.bubble));
+  }
+  return append_file(file("four_points.csv"),
+                     "t,channel,qx,qy,frequency,lattice,lattice_error,cluster,cluster_error,bubble,bubble_error\n",
+                     rows);
+}
+
 // Complex numbers are pairs of real and imaginary part, as in h5py's arrays of shape [...][2].
 result<void> dca_output::write_functions(const dca_temperature& t, const cluster& c) const {
   std::error_code failed;
@@ -152,9 +167,11 @@ result<void> dca_output::write_functions(const dca_temperature& t, const cluster
   if (failed) return file_error("make the folder", folder, failed.value());
   const auto n_k = static_cast<hsize_t>(t.green.n_momenta()), n_w = static_cast<hsize_t>(t.green.n_frequencies());
   const auto n_p = static_cast<hsize_t>(t.pairs.rows());
+  const auto n_4 = static_cast<hsize_t>(t.four_points.empty() ? 0 : t.four_points[0].mean.rows());
   const auto lock = hdf5_lock();
   auto out = hdf5_writer::create(fmt::format("{}/T{:g}.h5", folder, t.t),
-                                 65536 + sizeof(double) * (8 * n_k * n_w + n_w + 2 * n_k + n_p * n_p));
+                                 65536 + sizeof(double) * (8 * n_k * n_w + n_w + 2 * n_k + n_p * n_p) +
+                                     t.four_points.size() * (16384 + 2 * sizeof(double) * n_4 * n_4));
   if (!out) return out.error();
   out->attribute("Temperature", t.t);
   out->attribute("ChemicalPotential", t.mu);
@@ -181,6 +198,16 @@ result<void> dca_output::write_functions(const dca_temperature& t, const cluster
   }
   // Rows and columns: for each momentum the frequencies from the most negative on.
   if (n_p > 0) write("PairFunction", {n_p, n_p}, pairs);
+  for (const auto& p : t.four_points) {
+    std::vector<double> values;
+    for (int i = 0; i < p.mean.rows(); ++i)
+      for (int j = 0; j < p.mean.columns(); ++j)
+        values.insert(values.end(), {p.mean(i, j).real(), p.mean(i, j).imag()});
+    // Named by the channel, the index of q in Momenta, and the frequency transfer.
+    const auto name =
+        fmt::format("FourPoint_{}_q{}_m{}", name_of(p.function.channel), p.function.momentum, p.function.frequency);
+    write(name.c_str(), {n_4, n_4, 2}, values);
+  }
   return out->commit();
 }
 

@@ -6,7 +6,8 @@
 //   green.csv         G and Sigma of each temperature, momentum and frequency, with errors
 //   momenta.csv       occupation, spin and charge correlations of each temperature and momentum, with errors
 //   sites.csv         correlations of each temperature between two sites, by the vector from the one to the other
-//   functions/*.h5    G, Sigma and the pair function of each temperature, for other programs
+//   four_points.csv   susceptibilities from functions of two particles, of each temperature, channel and transfer
+//   functions/*.h5    G, Sigma, and functions of two particles of each temperature, for other programs
 //   cluster.json      the cluster's vectors, sites, momenta and the shape of its patches
 //   result.json       T_c with its error, and whether the run was complete
 //   checkpoint.h5     the state after the last iteration, or within one that was stopped
@@ -51,6 +52,7 @@ class dca_output {
   explicit dca_output(std::string folder) : folder_(std::move(folder)), lock_(std::make_unique<folder_lock>()) {}
   result<void> add_momenta(const dca_temperature& t, const cluster& c);
   result<void> add_sites(const dca_temperature& t, const cluster& c);
+  result<void> add_four_points(const dca_temperature& t, const cluster& c);
   result<void> write_functions(const dca_temperature& t, const cluster& c) const;
   std::string file(const char* name) const { return folder_ + "/" + name; }
 

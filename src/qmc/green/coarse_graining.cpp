@@ -29,24 +29,14 @@ patch_states merged(const patch_states& s) {
   return m;
 }
 
-// A fine quadrature over a polygon around k: triangles from its centre, each the image of a square.
+// The energies of a fine quadrature over a polygon around k.
 patch_states fine_rule(const std::vector<std::array<double, 2>>& polygon, std::array<double, 2> k,
                        const dispersion& e) {
-  const auto rule = gauss_legendre(40);
   patch_states s;
-  double area = 0;
-  for (std::size_t i = 0; i < polygon.size(); ++i) {
-    const auto &a = polygon[i], &b = polygon[(i + 1) % polygon.size()];
-    const double twice = a[0] * b[1] - a[1] * b[0];
-    for (std::size_t p = 0; p < rule.nodes.size(); ++p)
-      for (std::size_t q = 0; q < rule.nodes.size(); ++q) {
-        const double u = 0.5 * (1 + rule.nodes[p]), v = 0.5 * (1 + rule.nodes[q]);  // the point u (a + v (b - a))
-        s.energies.push_back(e(k[0] + u * (a[0] + v * (b[0] - a[0])), k[1] + u * (a[1] + v * (b[1] - a[1]))));
-        s.weights.push_back(0.25 * rule.weights[p] * rule.weights[q] * twice * u);
-        area += s.weights.back();
-      }
+  for (const auto& p : patch_points(polygon, 40)) {
+    s.energies.push_back(e(k[0] + p.x, k[1] + p.y));
+    s.weights.push_back(p.weight);
   }
-  for (double& w : s.weights) w /= area;
   return merged(s);
 }
 
@@ -89,6 +79,26 @@ patch_states gauss_rule(const patch_states& measure, int n) {
 }
 
 }  // namespace
+
+// Triangles are images of a square.
+std::vector<patch_point> patch_points(const std::vector<std::array<double, 2>>& polygon, int n) {
+  const auto rule = gauss_legendre(n);
+  std::vector<patch_point> points;
+  double area = 0;
+  for (std::size_t i = 0; i < polygon.size(); ++i) {
+    const auto &a = polygon[i], &b = polygon[(i + 1) % polygon.size()];
+    const double twice = a[0] * b[1] - a[1] * b[0];
+    for (std::size_t p = 0; p < rule.nodes.size(); ++p)
+      for (std::size_t q = 0; q < rule.nodes.size(); ++q) {
+        const double u = 0.5 * (1 + rule.nodes[p]), v = 0.5 * (1 + rule.nodes[q]);  // the point u (a + v (b - a))
+        points.push_back({u * (a[0] + v * (b[0] - a[0])), u * (a[1] + v * (b[1] - a[1])),
+                          0.25 * rule.weights[p] * rule.weights[q] * twice * u});
+        area += points.back().weight;
+      }
+  }
+  for (auto& p : points) p.weight /= area;
+  return points;
+}
 
 double patch_states::mean() const {
   double sum = 0;

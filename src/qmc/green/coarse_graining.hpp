@@ -22,6 +22,13 @@ struct patch_states {
   double mean() const;
 };
 
+/// A point of a patch relative to its momentum. The weights sum to 1.
+struct patch_point {
+  double x = 0, y = 0, weight = 0;
+};
+/// A quadrature of n^2 points per triangle between the centre of a polygon and one of its sides.
+std::vector<patch_point> patch_points(const std::vector<std::array<double, 2>>& polygon, int n);
+
 class coarse_graining {
  public:
   /// n_nodes: of the rule. The error is about exp(-2 n_nodes w / D), where w is the lowest frequency and D the width of

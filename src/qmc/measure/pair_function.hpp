@@ -10,34 +10,27 @@
 // Off the diagonal, P of a configuration is |G0(x)|^2 |G0(x')|^2 M_u conj M_d, so that only the last factor and the
 // diagonal of M need a sum over the measurements.
 //
-// Thread safety: one thread at a time per object. Cost per measurement and spin: real products of an [nx][k] by a
-// [k][k] and of an [nx][k] by a [k][nx] matrix, nx = 2 n_frequencies n_sites. Example:
-// qmc/pairing/test/pairing_test.cpp
+// Thread safety: one thread at a time per object. Cost per measurement: some 20 operations per element, beside the
+// transform. Example: qmc/pairing/test/pairing_test.cpp
 #pragma once
 
 #include <vector>
 
 #include "num/dense/matrix.hpp"
+#include "num/saved_numbers.hpp"
 #include "qmc/cluster/cluster.hpp"
 #include "qmc/green/matsubara.hpp"
-#include "qmc/measure/single_particle.hpp"
+#include "qmc/measure/vertex_transform.hpp"
 
 namespace plx::qmc {
-
-/// The order of rows and columns of pair functions.
-struct pair_index {
-  int n_sites = 0, n_frequencies = 0;  // positive ones
-  int size() const noexcept { return 2 * n_sites * n_frequencies; }
-  /// Requires: -n_frequencies <= n < n_frequencies, of the frequency (2n + 1) pi / beta.
-  int operator()(int k, int n) const noexcept { return k * 2 * n_frequencies + n + n_frequencies; }
-};
 
 class pair_accumulator {
  public:
   /// The cluster must outlive the accumulator. Requires: g0 has at least n_frequencies.
   pair_accumulator(const cluster& c, const matsubara_function& g0, double beta, int n_frequencies);
   pair_index index() const noexcept { return index_; }
-  void add(const snapshot& s);
+  /// Requires: t has at least n_frequencies.
+  void add(const vertex_transform& t);
   /// The sum of sign times P since the last call, with all symmetries. Shape: [size][size].
   real_matrix take();
   /// The sums, for checkpoints.
@@ -46,15 +39,12 @@ class pair_accumulator {
 
  private:
   const cluster* cluster_;
-  double beta_;
+  double scale_;  // of M
   pair_index index_;
   std::vector<std::complex<double>> g0_;        // [row of positive frequency]
-  std::vector<std::complex<double>> phases_;    // [site][momentum]: exp(i K r)
   double signs_ = 0;                            // the sum of signs
   real_matrix products_;                        // [positive][2 positive]: sums of Re M_u conj M_d, for w' > 0 and -w'
   std::vector<std::complex<double>> diagonal_;  // [positive]: sums of M_u + M_d for equal indices
-  real_matrix waves_, half_;
-  real_matrix transforms_[2];
 };
 
 }  // namespace plx::qmc

@@ -11,6 +11,7 @@ void measurement_bin::save(number_writer& to) const {
   for (double x : {static_cast<double>(count), sign, order}) to.add(x);
   save_function(to, m);
   to.add(pairs);
+  to.add(four_points);
   to.add(correlations);
 }
 
@@ -20,6 +21,7 @@ void measurement_bin::load(number_reader& from) {
   order = from.number();
   m = load_function(from);
   pairs = from.matrix();
+  four_points = from.numbers();
   correlations = from.numbers();
 }
 

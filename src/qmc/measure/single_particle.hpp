@@ -25,6 +25,7 @@ struct measurement_bin {
   double sign = 0, order = 0;
   matsubara_function m;
   real_matrix pairs;                 // the pair function, empty if it is not measured
+  std::vector<double> four_points;   // of four_point_accumulator, empty without functions
   std::vector<double> correlations;  // of correlation_accumulator, empty if they are not measured
 
   void save(number_writer& to) const;

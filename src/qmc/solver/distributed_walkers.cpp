@@ -104,6 +104,10 @@ std::vector<double> distributed_walkers::work_of(const impurity& p, const monte_
                 o.pair_frequencies, o.correlations ? 1 : 0, o.batch})
     to.add(n);
   for (double x : {o.sweeps, o.k, o.pause_after_s}) to.add(x);
+  to.add(o.four_points.n_frequencies);
+  to.add(static_cast<double>(o.four_points.functions.size()));
+  for (const auto& f : o.four_points.functions)
+    for (int n : {static_cast<int>(f.channel), f.momentum, f.frequency}) to.add(n);
   add(to, o.seed);
   add(to, o.first_stream + static_cast<std::uint64_t>(begin));
   to.add(static_cast<double>(o.saved.empty() ? 0 : end - begin));
@@ -126,6 +130,13 @@ std::vector<double> distributed_walkers::run_share(const std::vector<double>& wo
   o.correlations = from.number() != 0;
   o.batch = from.integer<int>();
   for (double* x : {&o.sweeps, &o.k, &o.pause_after_s}) *x = from.number();
+  o.four_points.n_frequencies = from.integer<int>();
+  o.four_points.functions.resize(from.integer<std::size_t>());
+  for (auto& f : o.four_points.functions) {
+    f.channel = static_cast<four_point_channel>(from.integer<int>());
+    f.momentum = from.integer<int>();
+    f.frequency = from.integer<int>();
+  }
   o.seed = read_unsigned(from);
   o.first_stream = read_unsigned(from);
   o.saved.resize(from.integer<std::size_t>());

@@ -35,6 +35,10 @@ struct chain {
       correlations.emplace(*problem.lattice, g0,
                            random_stream(o.seed, (o.first_stream + static_cast<std::uint64_t>(index)) | 1ull << 63));
     if (o.pair_frequencies > 0) pairs.emplace(*problem.lattice, problem.g0, problem.beta, o.pair_frequencies);
+    if (!o.four_points.functions.empty())
+      four_points.emplace(*problem.lattice, problem.g0, problem.beta, o.four_points);
+    const int n_transformed = std::max(o.pair_frequencies, o.four_points.n_transformed());
+    if (n_transformed > 0) vertices.emplace(*problem.lattice, problem.beta, n_transformed);
   }
 
   // Relaxed: the flag orders no other data.
@@ -91,7 +95,9 @@ struct chain {
   void measure(int buffer) {
     if (!filled[buffer]) return;
     accumulator.add(buffers[buffer]);
-    if (pairs) pairs->add(buffers[buffer]);
+    if (vertices) vertices->take(buffers[buffer]);
+    if (pairs) pairs->add(*vertices);
+    if (four_points) four_points->add(*vertices);
     if (correlations) correlations->add(buffers[buffer]);
     ++measured;
   }
@@ -100,6 +106,7 @@ struct chain {
     measured = 0;
     bins.push_back(accumulator.take_bin());
     if (pairs) bins.back().pairs = pairs->take();
+    if (four_points) bins.back().four_points = four_points->take();
     if (correlations) bins.back().correlations = correlations->take();
   }
 
@@ -118,6 +125,7 @@ struct chain {
     orders.save(to);
     accumulator.save(to);
     if (pairs) pairs->save(to);
+    if (four_points) four_points->save(to);
     if (correlations) correlations->save(to);
     return numbers;
   }
@@ -132,6 +140,7 @@ struct chain {
     orders.load(from);
     accumulator.load(from);
     if (pairs) pairs->load(from);
+    if (four_points) four_points->load(from);
     if (correlations) correlations->load(from);
     bins.resize(std::min(from.integer<std::size_t>(), static_cast<std::size_t>(options.bins)));
     for (auto& b : bins) b.load(from);
@@ -141,7 +150,9 @@ struct chain {
   monte_carlo_options options;
   std::unique_ptr<walker> state;
   single_particle_accumulator accumulator;
+  std::optional<vertex_transform> vertices;
   std::optional<pair_accumulator> pairs;
+  std::optional<four_point_accumulator> four_points;
   std::optional<correlation_accumulator> correlations;
   std::array<snapshot, 2> buffers;
   std::vector<measurement_bin> bins;
@@ -273,6 +284,7 @@ std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
     // The upper triangle of the symmetric pair function.
     for (int j = 0; j < b.pairs.columns(); ++j)
       for (int i = 0; i <= j; ++i) row.push_back(b.pairs(i, j) / b.count);
+    for (double x : b.four_points) row.push_back(x / b.count);
     for (double x : b.correlations) row.push_back(x / b.count);
     rows.push_back(std::move(row));
   }
@@ -299,6 +311,17 @@ real_matrix pairs_of(const impurity& problem, int pair_frequencies, std::span<co
   for (int j = 0; j < size; ++j)
     for (int i = 0; i <= j; ++i) pairs(i, j) = pairs(j, i) = *p++ / means[0];
   return pairs;
+}
+
+complex_matrix four_point_of(const impurity& problem, int pair_frequencies, const four_point_set& set, std::size_t f,
+                             std::span<const double> means) {
+  const int n_k = problem.g0.n_momenta();
+  const auto n_pairs = static_cast<std::size_t>(pair_index{n_k, pair_frequencies}.size());
+  const pair_index window{n_k, set.n_frequencies};
+  const std::size_t first = first_pair(problem) + n_pairs * (n_pairs + 1) / 2;
+  PLX_ASSERT_GE(means.size(),
+                first + 2 * set.functions.size() * static_cast<std::size_t>(window.size()) * window.size());
+  return four_point_from(window, f, means[0], means.data() + first);
 }
 
 cluster_correlations correlations_of(const impurity& problem, std::span<const double> means) {

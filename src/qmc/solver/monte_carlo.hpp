@@ -15,6 +15,7 @@
 
 #include "num/statistics.hpp"
 #include "qmc/measure/correlations.hpp"
+#include "qmc/measure/four_point.hpp"
 #include "qmc/measure/pair_function.hpp"
 #include "qmc/measure/single_particle.hpp"
 #include "qmc/walker/free_propagator.hpp"
@@ -33,9 +34,10 @@ struct monte_carlo_options {
   int rebuild_interval = 50;  // measurements between computations of the matrices from the start
   double k = 1;               // the expansion's free parameter
   walker_method method = walker_method::submatrix;
-  int pair_frequencies = 0;   // positive frequencies of the pair function; 0: it is not measured
-  bool correlations = false;  // measure correlations between sites
-  int batch = 64;             // proposals per batch of the submatrix walker
+  int pair_frequencies = 0;         // positive frequencies of the pair function; 0: it is not measured
+  bool correlations = false;        // measure correlations between sites
+  four_point_set four_points = {};  // functions of two particles to measure
+  int batch = 64;                   // proposals per batch of the submatrix walker
   std::uint64_t seed = 1;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
 
@@ -79,6 +81,9 @@ std::vector<std::vector<double>> rows_of(const monte_carlo_result& r);
 matsubara_function green_of(const impurity& problem, std::span<const double> means);
 /// The pair function from a row of means. Shape: that of pair_index.
 real_matrix pairs_of(const impurity& problem, int pair_frequencies, std::span<const double> means);
+/// The function f of a set, from a row of means. Shape: that of pair_index(n_sites, set.n_frequencies).
+complex_matrix four_point_of(const impurity& problem, int pair_frequencies, const four_point_set& set, std::size_t f,
+                             std::span<const double> means);
 /// Correlations from a row of means. Requires: they were measured.
 cluster_correlations correlations_of(const impurity& problem, std::span<const double> means);
 /// Averages from a row of means, with D from the mean order: <k> = K + beta U Nc (n / 2 - D), or D = n^2 / 4 if U = 0.

@@ -94,6 +94,22 @@ TEST(DcaJson, OtherWaysToWriteTheSame) {
   EXPECT_EQ(read_dca_json(changed("\"zero\"", "\"T=0.1/dca.hdf5\""), "f")->notes.size(), 1u);
 }
 
+TEST(DcaJson, FunctionsOfTwoParticles) {
+  const auto magnetic = options_of(changed("\"type\": \"PARTICLE_PARTICLE_UP_DOWN\", \"momentum-transfer\": [0.0, 0.0]",
+                                           "\"channels\": [\"PARTICLE_HOLE_MAGNETIC\", \"PARTICLE_PARTICLE_UP_DOWN\"], "
+                                           "\"momentum-transfer\": [3.1416, 0]"));
+  EXPECT_EQ(magnetic.channels, (std::vector<std::string>{"magnetic", "particle_particle"}));
+  EXPECT_EQ(magnetic.transfer, (std::vector<double>{1, 0}));
+  EXPECT_EQ(magnetic.four_point_frequencies, 16);
+  EXPECT_EQ(magnetic.pair_frequencies, 0);
+  EXPECT_FALSE(magnetic.all_transfers);
+  const auto all = options_of(changed("\"type\": \"PARTICLE_PARTICLE_UP_DOWN\"",
+                                      "\"type\": \"PARTICLE_HOLE_CHARGE\", \"compute-all-transfers\": true"));
+  EXPECT_EQ(all.channels, std::vector<std::string>{"charge"});
+  EXPECT_TRUE(all.all_transfers && all.check().has_value());
+  EXPECT_TRUE(options_of(changed("\"walkers\"", "\"walkers\"")).channels.empty());
+}
+
 TEST(DcaJson, WrongInputGetsOneLineWithTheNearestName) {
   const auto message = [](const std::string& text) {
     const auto r = read_dca_json(text, "input.json");
@@ -111,8 +127,9 @@ TEST(DcaJson, WrongInputGetsOneLineWithTheNearestName) {
   expect("\"walkers\"", "\"walker\"", "'Monte-Carlo-integration/threaded-solver/walker'; expected 'walkers'?");
   expect("\"do-DCA+\": false", "\"do-DCA+\": true", "DCA/DCA+/do-DCA+: expected false");
   expect("\"adjust-chemical-potential\": true", "\"adjust-chemical-potential\": false", "mu is always adjusted");
-  expect("PARTICLE_PARTICLE_UP_DOWN", "PARTICLE_HOLE_MAGNETIC", "found PARTICLE_HOLE_MAGNETIC");
-  expect("\"frequency-transfer\": 0", "\"frequency-transfer\": 2", "only zero transfer");
+  expect("PARTICLE_PARTICLE_UP_DOWN", "PARTICLE_HOLE_LONGITUDINAL_UP_UP", "found PARTICLE_HOLE_LONGITUDINAL_UP_UP");
+  expect("\"frequency-transfer\": 0", "\"frequency-transfer\": 0.5", "expected an integer");
+  expect("[0.0, 0.0]", "[0.0]", "two components");
   expect("[[2, 0], [0, 2]]", "[[2, 0], [0, 2.5]]", "two vectors of two integers");
   expect("\"U\": 6", "\"U\": \"6\"", "expected a number");
   expect("\"U\": 6", "\"U\": 6, \"V\": 1", "no interaction between sites");

@@ -38,6 +38,9 @@ TEST(Dca, PeriodicClusterHasTheExactSolution) {
   o.measurements = 4000;
   o.sweeps = 2;
   o.pair_frequencies = 4;
+  o.channels = {"magnetic", "charge", "particle_particle"};
+  o.all_transfers = true;
+  o.four_point_frequencies = 3;
   const auto r = run(o);
   ASSERT_EQ(r.temperatures.size(), 1u);
   const auto& t = r.temperatures[0];
@@ -69,6 +72,20 @@ TEST(Dca, PeriodicClusterHasTheExactSolution) {
   EXPECT_GT(spin[c.find_momentum(M_PI, M_PI)].value, 1.5 * spin[0].value);
   EXPECT_GT(t.d_wave->value, 0);
   EXPECT_LT(t.d_wave->error, 0.1);
+  // The same from functions of two particles; the lattice is the cluster here.
+  ASSERT_EQ(t.four_points.size(), 12u);
+  for (const auto& f : t.four_points) {
+    const int q = f.function.momentum;
+    const estimate direct = f.function.channel == four_point_channel::magnetic ? spin[q]
+                            : f.function.channel == four_point_channel::charge
+                                ? t.correlations->charge_susceptibility.of_momentum[q]
+                                : t.correlations->pairs[0];
+    if (f.function.channel == four_point_channel::particle_particle && q != 0) continue;
+    EXPECT_LT(std::abs(f.cluster.value - direct.value),
+              4 * std::hypot(f.cluster.error, direct.error) + 0.01 * direct.value)
+        << name_of(f.function.channel) << q << ": " << f.cluster.value << " " << direct.value;
+    EXPECT_NEAR(f.lattice.value, f.cluster.value, 0.02 * f.cluster.value + 0.002);
+  }
 }
 
 // Weak coupling on the lattice: the density is kept, and the self-energy is that of second order in U up to higher

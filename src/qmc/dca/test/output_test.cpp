@@ -38,14 +38,19 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   t.pairs = real_matrix(8, 8);
   t.pairs(1, 0) = 0.5;
   t.green(1, 2) = {0.25, -0.5};
+  t.four_points.push_back({{four_point_channel::charge, 3, 1}, complex_matrix(8, 8), {2, 0.1}, {3, 0.2}, {1, 0}});
+  t.four_points[0].mean(1, 0) = {0.75, -1};
   EXPECT_TRUE(out.add(t, c));
   {
     const auto lock = hdf5_lock();
     const auto functions = hdf5_reader::open((folder / "functions/T0.5.h5").string());
     ASSERT_TRUE(functions);
-    std::vector<double> green, pairs, frequencies;
+    std::vector<double> green, pairs, frequencies, charge;
     EXPECT_TRUE(functions->whole("Green", green) && functions->whole("PairFunction", pairs) &&
-                functions->whole("Frequencies", frequencies));
+                functions->whole("Frequencies", frequencies) && functions->whole("FourPoint_charge_q3_m1", charge));
+    ASSERT_EQ(charge.size(), 128u);
+    EXPECT_EQ(charge[16], 0.75);
+    EXPECT_EQ(charge[17], -1);
     ASSERT_EQ(green.size(), 24u);
     EXPECT_EQ(green[2 * 5], 0.25);
     EXPECT_EQ(green[2 * 5 + 1], -0.5);
@@ -67,13 +72,16 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   const auto iterations = content(folder / "iterations.csv");
   EXPECT_EQ(std::count(iterations.begin(), iterations.end(), '\n'), 3);
   // Every row has as many cells as the header.
-  for (const char* file : {"iterations.csv", "temperatures.csv", "green.csv", "momenta.csv", "sites.csv"}) {
+  for (const char* file :
+       {"iterations.csv", "temperatures.csv", "green.csv", "momenta.csv", "sites.csv", "four_points.csv"}) {
     std::istringstream lines(content(folder / file));
     std::string header, line;
     std::getline(lines, header);
     while (std::getline(lines, line))
       EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(header.begin(), header.end(), ',')) << file;
   }
+  EXPECT_NE(content(folder / "four_points.csv").find("\n0.5,charge,3.141592654,3.141592654,1,3,0.2,2,0.1,1,0\n"),
+            std::string::npos);
   EXPECT_EQ(content(folder / "result.json"), "{\"t_c\": {\"value\": 0.076, \"error\": 0.002}, \"complete\": true}\n");
   const auto locked = dca_output::create(folder.string(), "");
   ASSERT_FALSE(locked);

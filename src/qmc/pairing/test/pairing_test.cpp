@@ -3,11 +3,10 @@
 #include <cmath>
 
 #include "num/dense/linear_algebra.hpp"
-#include "qmc/exact/exact_diagonalization.hpp"
 #include "qmc/green/coarse_graining.hpp"
 #include "qmc/pairing/bethe_salpeter.hpp"
-#include "qmc/solver/monte_carlo.hpp"
 #include "qmc/test/chi_squared.hpp"
+#include "qmc/test/plaquette.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::qmc {
@@ -15,52 +14,24 @@ namespace {
 
 using complex = std::complex<double>;
 
-impurity periodic_plaquette(double u, double beta, double mu) {
-  impurity p;
-  p.lattice = std::make_shared<const cluster>(cluster::named("2x2").value());
-  p.u = u;
-  p.beta = beta;
-  p.mu = mu;
-  const coarse_graining grain(*p.lattice, {}, 1);
-  p.g0 = grain.green(matsubara_function(4, 32), mu, beta);
-  for (int k = 0; k < 4; ++k) p.moments.push_back(grain.patch(k).mean() - mu);
-  return p;
-}
-
-// The exact pair function of the periodic plaquette.
-struct exact_pairs {
-  impurity p;
-  exact_diagonalization e;
-  explicit exact_pairs(const impurity& problem)
-      : p(problem), e({problem.lattice->hopping({}), problem.u, problem.mu, problem.beta}) {}
-  fermion_operator of(int k, bool creates, spin s) const {
-    std::vector<complex> wave(4);
-    for (int r = 0; r < 4; ++r) wave[r] = std::conj(p.lattice->phase(k, r)) / 2.0;
-    return {creates, s, wave};
-  }
-  complex operator()(int k, int n, int k2, int n2) const {
-    const int minus = p.lattice->negative(k), minus2 = p.lattice->negative(k2);
-    return e.two_particle({of(k, false, spin::up), of(k2, true, spin::up), of(minus, false, spin::down),
-                           of(minus2, true, spin::down)},
-                          {n, -1 - n2, -1 - n}) /
-           p.beta;
-  }
-};
+using test::exact_plaquette, test::periodic_plaquette;
 
 TEST(PairFunction, WithoutInteractionItIsTheProductOfGreensFunctions) {
   const auto p = periodic_plaquette(0, 2, -0.3);
   pair_accumulator a(*p.lattice, p.g0, p.beta, 3);
   snapshot s;  // no vertices
-  a.add(s);
+  vertex_transform transform(*p.lattice, p.beta, 5);
+  transform.take(s);
+  a.add(transform);
   const auto pairs = a.take();
-  const exact_pairs exact(p);
+  const exact_plaquette exact(p);
   for (int k = 0; k < 4; ++k)
     for (int n = -3; n < 3; ++n)
       for (int m = -3; m < 3; ++m) {
         const double expected = n == m ? std::norm(p.g0(n >= 0 ? k : p.lattice->negative(k), n >= 0 ? n : -1 - n)) : 0;
         EXPECT_NEAR(pairs(a.index()(k, n), a.index()(k, m)), expected, 1e-12);
         if (k == 1 && n == 0) {
-          EXPECT_LT(std::abs(exact(k, n, k, m) - expected), 1e-12);
+          EXPECT_LT(std::abs(exact.pair(k, n, k, m) - expected), 1e-12);
         }
       }
 }
@@ -75,7 +46,7 @@ TEST(PairFunction, AgreesWithExactDiagonalization) {
         .get();
   });
   const pair_index index{4, 2};
-  const exact_pairs exact(p);
+  const exact_plaquette exact(p);
   const int x = p.lattice->find_momentum(M_PI, 0), y = p.lattice->find_momentum(0, M_PI),
             corner = p.lattice->find_momentum(M_PI, M_PI);
   struct element {
@@ -93,7 +64,7 @@ TEST(PairFunction, AgreesWithExactDiagonalization) {
   double chi_squared = 0;
   for (std::size_t i = 0; i < elements.size(); ++i) {
     const auto& e = elements[i];
-    const complex truth = exact(e.k, e.n, e.k2, e.n2);
+    const complex truth = exact.pair(e.k, e.n, e.k2, e.n2);
     EXPECT_NEAR(truth.imag(), 0, 1e-12);
     EXPECT_LT(std::abs(values[i].value - truth.real()), 4 * values[i].error)
         << i << ": " << values[i].value << " " << truth.real();
@@ -135,7 +106,7 @@ TEST(BetheSalpeter, EigenvalueOfASeparableVertex) {
 // The cluster's own pair susceptibility: with the bubble of the cluster itself, P = P0^1/2 (1 - lambda)^-1 P0^1/2.
 TEST(BetheSalpeter, ExactPairFunctionOfThePlaquette) {
   const auto p = periodic_plaquette(4, 2, 0);
-  const exact_pairs exact(p);
+  const exact_plaquette exact(p);
   const int n_w = 1;
   const pair_index index{4, n_w};
   real_matrix pairs(index.size(), index.size());
@@ -145,7 +116,7 @@ TEST(BetheSalpeter, ExactPairFunctionOfThePlaquette) {
     bubble(k, 0) = std::norm(g(k, 0));
     for (int n = -1; n < 1; ++n)
       for (int k2 = 0; k2 < 4; ++k2)
-        for (int n2 = -1; n2 < 1; ++n2) pairs(index(k, n), index(k2, n2)) = exact(k, n, k2, n2).real();
+        for (int n2 = -1; n2 < 1; ++n2) pairs(index(k, n), index(k2, n2)) = exact.pair(k, n, k2, n2).real();
   }
   const auto s = solve_pairing(*p.lattice, index, pairs, g, bubble).value();
   const int x = p.lattice->find_momentum(M_PI, 0), y = p.lattice->find_momentum(0, M_PI);
