@@ -1,0 +1,67 @@
+"""The inputs of stars, on coarse meshes: they start, their stars are found, and the centre of mass is at rest.
+
+PLX_BIN names the folder of the program (./plx test sets it).
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
+pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+
+
+def box(half, level):
+    """A cube about the origin, its root grid one block."""
+    return [f"mesh.lower=[{-half},{-half},{-half}]", f"mesh.upper=[{half},{half},{half}]", f"mesh.max_level={level}"]
+
+
+COARSE = ["gravity.order=3", "gravity.theta=0.5", "run.max_steps=3", "diagnostics.interval=1", "output.analysis_interval=1"]
+COARSE += ["output.analysis=[\"rotation\"]"]
+MODEL = ["binary.tolerance=1e-2"]
+
+# Input, options for a coarse mesh, and the masses of the stars in their order.
+SCENARIOS = [
+    ("two_stars", ["mesh.max_level=0"], [0.5, 0.5]),
+    ("merger_demo", ["mesh.max_level=0"], [0.6, 0.4]),
+    ("stars/collision", ["mesh.max_level=0"], [0.6, 0.4]),
+    ("stars/triple", [], [0.4, 0.3, 0.3]),
+    ("dwd_q07", [*box(0.09484375, 2), *MODEL, "refinement.regions=[-0.047,0.047,-0.047,0.047,-0.02,0.02,2]"], [0.5, 0.35]),
+    ("stars/v1309", [*box(12.72, 3), *MODEL, "refinement.regions=[-6.4,6.4,-6.4,6.4,-3.2,3.2,2]"], [1.54, 0.17]),
+]
+
+
+def table(path):
+    with open(path, newline="") as file:
+        return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
+
+
+@pytest.mark.parametrize("name,sets,masses", SCENARIOS, ids=[s[0] for s in SCENARIOS])
+def test_a_scenario_starts_with_its_stars_at_rest(tmp_path, monkeypatch, name, sets, masses):
+    monkeypatch.chdir(tmp_path)
+    words = [word for s in [*COARSE, *sets] for word in ("--set", s)]
+    command = [PROGRAM, ROOT / "inputs" / f"{name}.toml", *words, "--quiet", "--threads", "2", "--out", "out"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    history, rows = table("out/history.csv"), table("out/diagnostics.csv")
+    assert len(history) == len(rows) == 4
+    for row in (rows[0], rows[-1]):
+        found = [row[f"star_{s + 1}_mass"] for s in range(len(masses))]
+        assert found == pytest.approx(masses, rel=0.02)
+        assert f"star_{len(masses) + 1}_mass" not in row
+    # Momentum is small at the start, and constant to rounding with the outflow.
+    first, last = history[0], history[-1]
+    size = math.sqrt(2 * first["mass"] * first["energy"])
+    start, end = ([row[f"momentum_{a}"] + row[f"out_momentum_{a}"] for a in "xyz"] for row in (first, last))
+    assert math.hypot(*start) < 1e-3 * size
+    changes = name in ("merger_demo", "dwd_q07", "stars/v1309")  # driving, or a mesh that rotates
+    assert math.dist(start, end) < (1e-4 if changes else 1e-13) * size
+    for row in table("out/analysis_rotation.csv"):
+        assert math.hypot(*(row[f"centre_{a}"] for a in "xyz")) < 5e-3 * max(abs(rows[0]["star_1_centre_x"]), 0.1)
