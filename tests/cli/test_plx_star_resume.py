@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import resource
 import shutil
 import signal
@@ -199,19 +200,45 @@ def test_checkpoint_that_is_a_pipe(folder):
     shutil.rmtree("out")
 
 
+MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def is_open_mpi():
+    found = shutil.which("mpirun")
+    return found and "Open MPI" in subprocess.run([found, "--version"], capture_output=True, text=True).stdout
+
+
+def kill_job(process):
+    """Kills a process and its children, those of a launcher first."""
+    for entry in Path("/proc").iterdir():
+        try:
+            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == process.pid:
+                os.kill(int(entry.name), signal.SIGKILL)
+        except (OSError, ValueError, IndexError):
+            continue
+    process.kill()
+    process.communicate()
+
+
 # Two stars with self-gravity, driving and diagnostics, whose states are beyond the gas: their files are the same as well.
-def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder):
+@pytest.mark.parametrize("processes", [1, pytest.param(4, marks=pytest.mark.skipif(not is_open_mpi(), reason="no Open MPI"))])
+def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder, processes):
     sets = ["run.max_steps=24", "run.t_end=100", "mesh.root_blocks=[2,2,1]", "driving.period=0.2", "driving.periods=0.5"]
     sets += ["diagnostics.interval=2", "refinement.interval=4", "output.checkpoint_interval_s=1e-9"]
     sets = [word for s in sets for word in ("--set", s)]
     source = Path(__file__).parents[2] / "inputs" / "merger_demo.toml"
     assert run(source, "--out", "whole", "--quiet", "--threads", "2", *sets).returncode == 0
     arguments = [source, "--out", "cut", *sets]
-    for steps in (8, 16):
-        process = start(*arguments, "--quiet", "--threads", "1")
+    launcher = [] if processes == 1 else ["mpirun", "--oversubscribe", "-n", str(processes)]
+    kills = sorted(random.sample(range(2, 20), 2))
+    print(f"killed at steps {kills}")
+    for steps in kills:
+        command = [*launcher, str(PROGRAM), *map(str, arguments), "--quiet", "--threads", "1"]
+        process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **MPI_AS_ROOT}
+        )
         wait_for(has_rows("cut", steps))
-        process.kill()
-        process.communicate()
+        kill_job(process)
         Path("cut/run.json.1-1.part").touch()  # what a process leaves that was killed while it wrote
         arguments = ["--resume", "cut"]
     done = run(*arguments, "--quiet", "--threads", "2")
@@ -283,19 +310,13 @@ def test_checkpoints_before_mass_has_changed_are_kept(folder):
     assert "has changed by more than a tenth" in Path("out/log.txt").read_text()
 
 
-def is_open_mpi():
-    found = shutil.which("mpirun")
-    return found and "Open MPI" in subprocess.run([found, "--version"], capture_output=True, text=True).stdout
-
-
 @pytest.mark.skipif(not is_open_mpi(), reason="Open MPI is not installed")
 def test_many_processes_that_are_refused_leave_nothing(folder):
-    root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     two = ["mpirun", "--oversubscribe", "-n", "2", str(PROGRAM)]
 
     def on_two(*arguments):
         command = [*two, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **root})
+        return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **MPI_AS_ROOT})
 
     done = on_two("in.toml", "--out", "out")
     if done.returncode != 0 and "100 %" not in done.stdout:
