@@ -14,7 +14,17 @@ def conserved_names(history) -> list:
     """The conserved totals that a history has, in a fixed order."""
     fixed = ["mass", "momentum_x", "momentum_y", "momentum_z", "energy"]
     species = [name for name in history.names() if name.startswith("species_")]
-    return [name for name in fixed + species if name in history]
+    turns = ["angular_momentum_z"] if _rotates(history) else []
+    return [name for name in fixed + species if name in history] + turns
+
+
+def _rotates(history) -> bool:
+    """Whether the angular momentum along z is more than rounding: than 1e-9 of energy times time."""
+    if "angular_momentum_z" not in history or "energy" not in history or len(history) == 0:
+        return False
+    known = history.numbers("angular_momentum_z")
+    action = abs(history.numbers("energy")[0]) * history.numbers("time")[-1]
+    return bool(np.any(np.abs(known[np.isfinite(known)]) > 1e-9 * action))
 
 
 def drift(history, name: str) -> np.ndarray:
@@ -22,8 +32,9 @@ def drift(history, name: str) -> np.ndarray:
 
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
     that this mass and energy can carry. The outflow is the column out_<name>, if the history has one. With
-    self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0. Energy that
-    driving has added is left out.
+    self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0. Energy and
+    angular momentum that driving has added are left out; the angular momentum begins with its first known row, and has
+    no outflow.
     """
     total = history.numbers(name)
     if name == "energy" and "gravity_energy" in history:
@@ -31,6 +42,8 @@ def drift(history, name: str) -> np.ndarray:
     if name == "energy":
         for driven in ("driving_work", "driving_heat"):  # what driving has added since the start
             total = total - history.numbers(driven) if driven in history else total
+    if name == "angular_momentum_z" and "driving_angular_momentum" in history:
+        total = total - history.numbers("driving_angular_momentum")
     if f"out_{name}" in history:
         lost = history.numbers(f"out_{name}")
         total = total + (lost - lost[:1])
@@ -39,6 +52,10 @@ def drift(history, name: str) -> np.ndarray:
     start = total[0]
     if name == "energy" and "gravity_energy" in history and np.isnan(start):  # not known: compared with the next row
         start = total[0] = total[1] if len(total) > 1 else 0.0
+    if name == "angular_momentum_z" and np.isnan(start):
+        total = total.copy()
+        start = total[0] = total[1] if len(total) > 1 else 0.0
+        return (total - start) / (abs(start) or 1.0)
     return (total - start) / _scale(history, name, abs(history.numbers(name)[0]))
 
 

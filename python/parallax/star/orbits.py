@@ -1,6 +1,6 @@
 """Pictures of stars in orbit from diagnostics.csv: separation, masses, angular momentum, gravitational waves over time.
 
-Time is in orbits where the table has the turns of a pair. Example to read: tests/star/test_orbits.py.
+Time is in orbits where the table has the turns of a pair. Example to read: tests/star/test_film.py.
 """
 
 from __future__ import annotations

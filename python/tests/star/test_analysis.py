@@ -56,6 +56,17 @@ def test_the_energy_of_gravity_of_the_initial_state_may_be_unknown():
     assert analysis.drift(rare, "energy").tolist() == [0, 0, 0.5 / 8]
 
 
+def test_angular_momentum_counts_where_something_rotates():
+    nan = float("nan")
+    table = history(
+        time=[0, 1, 2], energy=[2, 2, 2], angular_momentum_z=[nan, 0.5, 0.25], driving_angular_momentum=[0, 0, -0.125],
+    )
+    assert analysis.conserved_names(table) == ["energy", "angular_momentum_z"]
+    assert analysis.drift(table, "angular_momentum_z").tolist() == [0, 0, -0.25]
+    at_rest = history(time=[0, 1], energy=[2, 2], angular_momentum_z=[nan, 1e-15])
+    assert analysis.conserved_names(at_rest) == ["energy"]
+
+
 def test_floor_hits_are_summed_over_kinds():
     assert analysis.floor_hits(history(step=[0, 1], floors_density=[0, 2], floors_pressure=[0, 3])) == 5
     assert analysis.floor_hits(history(step=[0, 1])) == 0
