@@ -171,17 +171,19 @@ def test_blame_adds_up_to_the_idle_time(check, case):
     check(case, holds)
 
 
-EXAMPLES = sorted(path for path in PROGRAM.parent.glob("example_[01]*") if "hello_localities" not in path.name)
+# Those of one process that use the runtime. 16 measures threads, whose waits are charged to none.
+EXAMPLES = [path for path in sorted(PROGRAM.parent.glob("example_[01]*")) if path.name[8:10] <= "15"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
 def test_blame_adds_up_for_the_examples(example, tmp_path):
     environment = {**os.environ, "PLX_PROFILE": "csv", "PLX_THREADS": "4", "PLX_OUTPUT": str(tmp_path / "run")}
     subprocess.run([str(example)], env=environment, cwd=tmp_path, check=True, timeout=300, capture_output=True)
-    for run in tmp_path.glob("run*"):
-        if (run / "measurement.json").exists():
-            charged_s, idle_s = blame_of(run)
-            assert charged_s == pytest.approx(idle_s, rel=0.01, abs=1e-4)
+    runs = [path.parent for path in tmp_path.glob("*/measurement.json")]
+    assert runs or not any(tmp_path.iterdir())
+    for run in runs:
+        charged_s, idle_s = blame_of(run)
+        assert charged_s == pytest.approx(idle_s, rel=0.01, abs=1e-4)
 
 
 def test_the_figures_of_starvation_match_the_program(check):
