@@ -55,6 +55,11 @@ result<dca_output> dca_output::reopen(std::string folder) {
 
 bool dca_output::is_finished(const dca_options& options) const {
   const auto found = read_file(file("result.json"));
+  for (std::size_t i = 0; i < std::size(tables); ++i) {  // rows after the checkpoint are removed by resume()
+    std::error_code missing;
+    const auto bytes = std::filesystem::file_size(file(tables[i]), missing);
+    if (i < checkpoint_.table_bytes.size() && (missing ? 0 : bytes) != checkpoint_.table_bytes[i]) return false;
+  }
   return found && found->find("\"complete\": true") != std::string::npos &&
          checkpoint_.state.t.size() == options.temperatures.size();
 }
