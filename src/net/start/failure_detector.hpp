@@ -10,7 +10,8 @@
 // Neighbours can send each other a question and an answer without contents, whose meaning the transport defines.
 //
 // While localities connect, other programs may connect as well: a connection that does not begin with a proof of the
-// job's secret is refused before anything else from it is read. After start-up nothing listens any more.
+// job's secret, made for this connection, is refused before anything else from it is read. After start-up nothing
+// listens any more.
 //
 // Thread safety: one thread at a time. Cost: poll() is one system call. Example:
 // net/start/test/failure_detector_test.cpp
@@ -80,15 +81,16 @@ class failure_detector {
   [[nodiscard]] std::size_t connections() const { return lines_.size(); }
 
  private:
-  enum class state { resting, connecting, called, unknown, up, closed };
+  enum class state { resting, connecting, connected, called, unknown, up, closed };
   struct line {
     int fd = -1;
     locality_id peer = no_locality;
     state now = state::closed;
     std::string in, out;
     std::deque<std::string> addresses;
-    std::size_t tried = 0;  // attempts so far, over all addresses in turn
-    double until = 0;       // when it tries the next address
+    std::size_t tried = 0;        // attempts so far, over all addresses in turn
+    double until = 0;             // when it tries the next address
+    std::uint64_t challenge = 0;  // that the other side has to answer
   };
   enum class fate { there, finished, lost };
 
@@ -109,6 +111,8 @@ class failure_detector {
   void go_on(line& l);
   void check_call(line& l);
   void check_answer(line& l);
+  void answer_challenge(line& l);
+  std::uint64_t next_challenge();
   void stop_listening();
   [[nodiscard]] unsigned connected() const;
 
@@ -134,6 +138,7 @@ class failure_detector {
   std::vector<locality_id> questions_, answers_;
   bool finished_ = false;
   std::uint64_t refused_ = 0;
+  std::uint32_t challenges_ = 0;
 };
 
 }  // namespace plx::net::detail

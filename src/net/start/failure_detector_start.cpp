@@ -1,4 +1,5 @@
 // The connections of the failure detector: of two neighbours the one with the higher number calls, the other accepts.
+// The accepting one sends a challenge first; the call answers it and has a challenge for the other one.
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -32,6 +33,7 @@ struct call {
   std::uint64_t proof;
   locality_id from;
   std::uint32_t zero;
+  std::uint64_t challenge;
 };
 
 void set_option(int fd, int level, int name, int value) { setsockopt(fd, level, name, &value, sizeof value); }
@@ -241,8 +243,16 @@ void failure_detector::accept_all() {
     l.fd = fd;
     l.now = state::unknown;
     l.until = monotonic_seconds() + proof_timeout_s;
-    watch(l, false);
+    l.challenge = next_challenge();
+    l.out.assign(reinterpret_cast<const char*>(&l.challenge), sizeof l.challenge);
+    write(l);
   }
+}
+
+// Differs each time, and cannot be predicted without the secret.
+std::uint64_t failure_detector::next_challenge() {
+  const auto now = static_cast<std::uint64_t>(monotonic_seconds() * 1e9);
+  return make_proof(job_.secret, proof_of::challenge, job_.here, ++challenges_, now);
 }
 
 // A locality of the job identifies itself at once: if too many connections are unverified, the oldest is refused.
@@ -269,23 +279,35 @@ void failure_detector::go_on(line& l) {
     socklen_t size = sizeof failed;
     getsockopt(l.fd, SOL_SOCKET, SO_ERROR, &failed, &size);
     if (failed != 0 || monotonic_seconds() > l.until) return call_next(l);
-    const call c{make_proof(job_.secret, proof_of::call, job_.here, l.peer), job_.here, 0};
-    l.out.assign(reinterpret_cast<const char*>(&c), sizeof c);
-    l.now = state::called;
+    l.now = state::connected;
     l.until = monotonic_seconds() + proof_timeout_s;
-    return write(l);
+    return watch(l, false);
   }
   std::array<char, sizeof(call)> bytes;
-  const std::size_t expected = l.now == state::called ? sizeof(std::uint64_t) : sizeof(call);
+  const std::size_t expected = l.now == state::unknown ? sizeof(call) : sizeof(std::uint64_t);
   const ssize_t got = recv(l.fd, bytes.data(), expected - l.in.size(), MSG_DONTWAIT);
   if (got > 0) l.in.append(bytes.data(), static_cast<std::size_t>(got));
   const bool gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || monotonic_seconds() > l.until;
   if (l.in.size() < expected && !gone) return;
+  if (l.now == state::connected) return answer_challenge(l);
   l.now == state::called ? check_answer(l) : check_call(l);
 }
 
+void failure_detector::answer_challenge(line& l) {
+  std::uint64_t theirs = 0;
+  if (l.in.size() != sizeof theirs) return call_next(l);
+  std::memcpy(&theirs, l.in.data(), sizeof theirs);
+  l.in.clear();
+  l.challenge = next_challenge();
+  const call c{make_proof(job_.secret, proof_of::call, job_.here, l.peer, theirs), job_.here, 0, l.challenge};
+  l.out.assign(reinterpret_cast<const char*>(&c), sizeof c);
+  l.now = state::called;
+  l.until = monotonic_seconds() + proof_timeout_s;
+  write(l);
+}
+
 void failure_detector::check_answer(line& l) {
-  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, l.peer, job_.here);
+  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, l.peer, job_.here, l.challenge);
   if (l.in.size() != sizeof proof || std::memcmp(l.in.data(), &proof, sizeof proof) != 0) return call_next(l);
   l.in.clear();
   l.now = state::up;
@@ -297,13 +319,13 @@ void failure_detector::check_call(line& l) {
   if (whole) std::memcpy(&c, l.in.data(), sizeof c);
   const auto wanted = neighbours();
   const bool known = std::any_of(lines_.begin(), lines_.end(), [&](auto& each) { return each->peer == c.from; });
-  const bool right = whole && c.proof == make_proof(job_.secret, proof_of::call, c.from, job_.here) &&
+  const bool right = whole && c.proof == make_proof(job_.secret, proof_of::call, c.from, job_.here, l.challenge) &&
                      c.from > job_.here && !known && std::binary_search(wanted.begin(), wanted.end(), c.from);
   l.in.clear();
   if (!right) return refuse(l);
   l.peer = c.from;
   l.now = state::up;
-  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, job_.here, l.peer);
+  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, job_.here, l.peer, c.challenge);
   l.out.append(reinterpret_cast<const char*>(&proof), sizeof proof);
   write(l);
 }

@@ -62,14 +62,17 @@ std::uint64_t siphash(const job_secret& key, std::span<const std::byte> bytes) n
   return s.v0 ^ s.v1 ^ s.v2 ^ s.v3;
 }
 
-std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id from, locality_id to) noexcept {
-  const std::array<std::uint32_t, 3> fields{static_cast<std::uint32_t>(what), from, to};
+std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id from, locality_id to,
+                         std::uint64_t challenge) noexcept {
+  const std::array<std::uint32_t, 5> fields{static_cast<std::uint32_t>(what), from, to,
+                                            static_cast<std::uint32_t>(challenge),
+                                            static_cast<std::uint32_t>(challenge >> 32)};
   return siphash(secret, std::as_bytes(std::span(fields)));
 }
 
 namespace {
 
-constexpr std::string_view protocol = "plx 1";  // to be incremented when a version cannot communicate with older ones
+constexpr std::string_view protocol = "plx 2";  // to be incremented when a version cannot communicate with older ones
 
 }  // namespace
 

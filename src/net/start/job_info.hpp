@@ -1,5 +1,6 @@
 // The secret of a job: sixteen random bytes that locality 0 generates and the launcher's own channel distributes. It is
-// never sent over a connection: a connecting locality sends a proof, a keyed hash of sender, receiver and purpose.
+// never sent over a connection: a connecting locality sends a proof, a keyed hash of sender, receiver, purpose and of a
+// number that the other side has chosen for this connection (a challenge), so that a recorded proof is of no use.
 //
 // Thread safety: everything. Cost: a proof takes some dozen nanoseconds. Example: net/start/test/secret_test.cpp
 #pragma once
@@ -26,10 +27,12 @@ result<job_secret> make_secret();
 std::uint64_t siphash(const job_secret& key, std::span<const std::byte> bytes) noexcept;
 
 /// The purpose of a proof.
-enum class proof_of : std::uint32_t { message = 1, call, answer };
+enum class proof_of : std::uint32_t { message = 1, call, answer, challenge };
 
-/// The proof of `from` for `to` (no_locality: for all), which cannot be made without the secret.
-std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id from, locality_id to) noexcept;
+/// The proof of `from` for `to` (no_locality: for all), which cannot be made without the secret. `challenge`: 0 without
+/// one.
+std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id from, locality_id to,
+                         std::uint64_t challenge = 0) noexcept;
 
 // The first data that localities exchange: their hosts and, from locality 0, the secret of the job.
 //

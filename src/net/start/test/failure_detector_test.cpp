@@ -220,7 +220,8 @@ int call_door(std::uint16_t port) {
   return connect(fd, reinterpret_cast<sockaddr*>(&a), sizeof a) == 0 ? fd : -1;
 }
 
-// Connections from other programs come first: random bytes, silence, a wrong proof, a proof of another job, a flood.
+// Connections from other programs come first: random bytes, silence, a wrong proof, a proof of another job, one of this
+// job that was made for another connection, a flood.
 TEST(FailureDetectorOfTwo, UnverifiedConnectionsAreRefusedAndCounted) {
   if (!has_loopback()) GTEST_SKIP() << "no loopback network here";
   test::table t(2);
@@ -231,13 +232,17 @@ TEST(FailureDetectorOfTwo, UnverifiedConnectionsAreRefusedAndCounted) {
       struct {
         std::uint64_t proof;
         std::uint32_t from, zero;
-      } hello{make_proof(make_secret().value(), proof_of::call, 1, 0), 1, 0};
+        std::uint64_t challenge;
+      } hello{make_proof(make_secret().value(), proof_of::call, 1, 0), 1, 0, 1};
+      auto recorded = hello;
+      recorded.proof = make_proof(p->met.secret, proof_of::call, 1, 0, 12345);
       const std::uint16_t port = port_in(p->detector->address());
       for (int i = 0; i < 100; ++i) strangers.push_back(call_door(port));
       const std::string noise(100'000, '\xff');
       EXPECT_EQ(send(strangers[0], noise.data(), noise.size(), MSG_NOSIGNAL | MSG_DONTWAIT) > 0, true);
       EXPECT_EQ(send(strangers[1], &hello, sizeof hello, MSG_NOSIGNAL), ssize_t{sizeof hello});
       EXPECT_EQ(send(strangers[2], "x", 1, MSG_NOSIGNAL), 1);
+      EXPECT_EQ(send(strangers[4], &recorded, sizeof recorded, MSG_NOSIGNAL), ssize_t{sizeof recorded});
       close(std::exchange(strangers[3], -1));  // once: the number may be that of another descriptor by the end
     }
     ASSERT_TRUE(p->connect(b));

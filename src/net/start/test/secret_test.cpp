@@ -39,8 +39,12 @@ TEST(Proof, DependsOnTheSecretAndOnEachArgument) {
   for (const auto& secret : {counted(), other})
     for (const auto what : {proof_of::message, proof_of::call, proof_of::answer})
       for (locality_id from = 0; from < 5; ++from)
-        for (locality_id to = 0; to < 5; ++to) all.insert(make_proof(secret, what, from, to));
-  EXPECT_EQ(all.size(), 2u * 3 * 5 * 5);
+        for (locality_id to = 0; to < 5; ++to)
+          for (const std::uint64_t challenge : {0, 1}) {
+            all.insert(make_proof(secret, what, from, to, challenge));
+            all.insert(make_proof(secret, what, from, to, (challenge + 1) << 32));
+          }
+  EXPECT_EQ(all.size(), 2u * 3 * 5 * 5 * 4);
 }
 
 }  // namespace
