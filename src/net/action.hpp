@@ -161,7 +161,10 @@ inline constexpr std::size_t stack_payload_bytes = 1024;
 /// or sent.
 template <accounting how = accounting::none, class... V>
 void send_values(node& n, locality_id to, std::uint16_t action, parcel_header h, V&&... values) {
-  if (h.action != 0) n.port().wait_for_room(to, how == accounting::queued);
+  if (h.action != 0) {
+    n.port().wait_for_room(to, how == accounting::queued);
+    if (how != accounting::none && h.reply == 0 && n.is_lost(to)) return n.note_dropped();  // lost meanwhile
+  }
   if constexpr ((is_bitwise<std::decay_t<V>> && ...)) {
     h.size = static_cast<std::uint32_t>((std::size_t{0} + ... + sizeof(std::decay_t<V>)));
     note_leaving(n, to, how, h.size);
@@ -241,6 +244,17 @@ class waiting_call final : public plx::detail::future_state<R>, public reply_tar
   [[no_unique_address]] Held held_;
 };
 
+/// The answer of a call that was forwarded back to its caller.
+template <class... V>
+void answer_here(node& n, const parcel_header& h, const V&... values) {
+  wire_writer counting({});
+  (net::write(counting, values), ...);
+  std::vector<std::byte> bytes(counting.used());
+  wire_writer w(bytes);
+  (net::write(w, values), ...);
+  n.answer_here(h, bytes);
+}
+
 void answer_with_error(const request& q, std::exception_ptr e) noexcept;
 template <class R>
 void answer(const request& q, future<R>&& result);
@@ -248,7 +262,9 @@ template <class R>
 void answer(const request& q, R&& value) {
   parcel_header h;
   h.reply = q.reply_to;
-  send_values(*q.here, q.from, q.action, h, std::forward<R>(value));
+  if (q.caller == q.here->here()) [[unlikely]]
+    return answer_here(*q.here, h, value);
+  send_values(*q.here, q.answered(), q.action, h, std::forward<R>(value));
 }
 void answer(const request& q);
 template <class R>

@@ -23,6 +23,17 @@ inline constexpr bool is_bool_enum<T> = std::is_same_v<std::underlying_type_t<T>
 template <class T>
 inline constexpr bool is_boolean = std::is_same_v<T, bool> || net::detail::is_bool_enum<T>;
 
+/// A program names the last enumerator of an enumeration whose values count from 0, so that other values are refused
+/// when they are received; values of other enumerations are not checked:
+///   template <> inline constexpr auto plx::last_enumerator<my_enum> = my_enum::last;
+template <class E>
+inline constexpr auto last_enumerator = nullptr;
+/// Whether received values of an enumeration are checked. Then it is not bitwise in arrays, and may not be a member of
+/// a bitwise type.
+template <class T>
+inline constexpr bool is_checked_enum =
+    std::is_enum_v<T> && !std::is_same_v<decltype(last_enumerator<T>), const std::nullptr_t>;
+
 /// True for types whose bytes are their value: arithmetic types, enumerations, std::complex, and arrays of those.
 /// A program specializes it for its own trivially copyable types without pointers and without bool (use an integer):
 ///   template <> inline constexpr bool plx::is_bitwise<my_cell> = true;
@@ -37,7 +48,7 @@ requires requires(const T& z) {
 inline constexpr bool is_bitwise<T> = std::is_arithmetic_v<typename T::value_type> && std::is_trivially_copyable_v<T> &&
                                       sizeof(T) == 2 * sizeof(typename T::value_type);
 template <class T, std::size_t n>
-inline constexpr bool is_bitwise<std::array<T, n>> = is_bitwise<T> && !is_boolean<T>;
+inline constexpr bool is_bitwise<std::array<T, n>> = is_bitwise<T> && !is_boolean<T> && !is_checked_enum<T>;
 
 namespace net::detail {
 

@@ -16,7 +16,7 @@
 // move waits for running calls, new ones are held back, for at most a second at a time: a running call may call its
 // object, which then moves when no such calls overlap any more. A call that waits for the migration of its own object
 // deadlocks. Errors, by the future: what the call threw (remote_error from another locality); locality_lost when the
-// object, or the directory of its id (net/agas/agas.hpp), is on a lost locality.
+// object was on a lost locality, or the call on its way to one.
 //
 // Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp, examples/18_components.cpp
 #pragma once

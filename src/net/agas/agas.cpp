@@ -7,6 +7,7 @@
 #include "net/action.hpp"
 #include "net/agas/agas.hpp"
 #include "net/agas/agas_tables.hpp"
+#include "net/agas/object_call.hpp"
 #include "net/error.hpp"
 #include "rt/core/scheduler.hpp"
 
@@ -20,10 +21,15 @@ namespace net {
 
 using plx::detail::spin_guard;
 
-void detail::agas_updates(sender from, reference_updates l) { node_here().get<agas>().read(from.who, std::move(l)); }
-bool detail::agas_entered(sender owner, gid id, locality_id holder, std::uint64_t stamp) {
-  return node_here().get<agas>().note_entered(id, owner.who, holder, stamp);
+namespace {
+
+void fail_calls(const node& n, const std::vector<reply_target*>& calls, locality_id lost) {
+  for (reply_target* t : calls) t->fail(n.loss_of(lost));
 }
+
+}  // namespace
+
+void detail::agas_updates(sender from, reference_updates l) { node_here().get<agas>().read(from.who, std::move(l)); }
 bool detail::agas_moved(sender to, gid id, std::uint32_t moves) {
   return node_here().get<agas>().note_moved(id, to.who, moves);
 }
@@ -34,6 +40,34 @@ void detail::agas_settle_asked(sender asker, locality_id lost) {
   node_here().get<agas>().settle_asked(lost, asker.who);
 }
 void detail::agas_settled(sender who, locality_id lost) { node_here().get<agas>().settled(lost, who.who); }
+
+// After a loss either the thread that reports it finds the call, or this one sees that the locality is lost.
+void detail::agas_call_forwarded(sender from, std::uint64_t call, std::uint16_t hops, locality_id to) {
+  node& n = node_here();
+  if (to >= n.size()) return n.refuse(from.who, "it forwards a call to a nonexistent locality");
+  n.replies().forwarded(call, hops, to);
+  if (n.is_lost(to)) fail_calls(n, n.replies().take_all(to), to);
+}
+void detail::agas_call_reached(sender who, std::uint64_t call, std::uint16_t hops) {
+  node& n = node_here();
+  n.replies().reached(call, hops, who.who);
+  if (n.is_lost(who.who)) fail_calls(n, n.replies().take_all(who.who), who.who);
+}
+
+void detail::note_forwarded(const request& q, const call_target& t, locality_id to) {
+  const locality_id here = q.here->here();
+  if (q.answered() == here)
+    agas_call_forwarded({here}, q.reply_to, t.hops, to);
+  else
+    post<&agas_call_forwarded>(q.answered(), sender{here}, q.reply_to, t.hops, to);
+}
+void detail::note_reached(const request& q, const call_target& t) {
+  const locality_id here = q.here->here();
+  if (q.answered() == here)
+    q.here->replies().reached(q.reply_to, t.hops, here);
+  else
+    post<&agas_call_reached>(q.answered(), sender{here}, q.reply_to, t.hops);
+}
 
 namespace {
 
@@ -46,9 +80,6 @@ void deliver(agas& a, locality_id to, detail::reference_updates&& l) {
 }  // namespace
 
 agas::agas(node& n) : node_(n), tables_(std::make_unique<detail::agas_tables>(n, *this, deliver)) {
-  // Earlier losses are settled: no claim of this locality precedes them.
-  for (locality_id i = 0; i < n.size(); ++i)
-    if (n.is_lost(i)) tables_->losses.add(i, true);
   counters_ = detail::add_agas_counters(n, *this);
 }
 
@@ -74,11 +105,13 @@ agas::~agas() {
     }
 }
 
-gid agas::fresh_id(const object_type& type) {
-  gid id{node_.here(), type.tag, 0};
-  do id.number = 1 + numbers_.fetch_add(1, std::memory_order_relaxed);
-  while (node_.is_lost(directory_of(id)));
-  return id;
+// As far as this locality knows: localities may differ until all know of a loss.
+locality_id agas::directory_of(const gid& id) const noexcept {
+  if (!tables_->losses.knows(id.origin)) return id.origin;
+  const locality_id n = node_.size();
+  auto at = static_cast<locality_id>(hash_of(id) % n);
+  while (tables_->losses.knows(at)) at = (at + 1) % n;  // this locality is not lost
+  return at;
 }
 
 void agas::submit(plx::detail::task* first) noexcept {
@@ -90,7 +123,8 @@ void agas::submit(plx::detail::task* first) noexcept {
 }
 
 void agas::peer_lost(locality_id which) {
-  if (!tables_->losses.add(which)) return;
+  const auto epoch = tables_->losses.add(which);
+  if (!epoch) return;
   detail::gid_map<detail::transit_table::item> kept;
   {
     const spin_guard guard(tables_->sent[which].lock);
@@ -98,12 +132,26 @@ void agas::peer_lost(locality_id which) {
   }
   for (auto& [id, item] : kept)
     for (; item.handles > 0; --item.handles) detail::drop(item.ref);
-  lose_references(which);
-  lose_objects(which);
+  claim_again(which, *epoch);
+  register_again(which, *epoch);
   lose_entries(which);
-  for (locality_id i = 0; i < node_.size(); ++i)
-    if (i != node_.here()) post<&detail::agas_settle_asked>(i, sender{node_.here()}, which);
+  tables_->losses.end_claim(*epoch);
+  ask_survivors();
   answer_settle_questions();
+}
+
+// Only if something has to be decided here. In a task, as the caller may hold a lock.
+void agas::ask_survivors() {
+  std::vector<locality_id> losses = tables_->losses.unasked();
+  if (losses.empty()) return;
+  node_.note_sent(node_.here());
+  node_.home().post([this, losses = std::move(losses)] {
+    for (const locality_id lost : losses)
+      for (locality_id i = 0; i < node_.size(); ++i)
+        if (i != node_.here() && !node_.is_lost(i)) post<&detail::agas_settle_asked>(i, sender{node_.here()}, lost);
+    node_.note_done(node_.here());
+    answer_settle_questions();  // there may be no survivor
+  });
 }
 
 unsigned agas::losses() const noexcept { return tables_->losses.seen(); }
@@ -122,23 +170,28 @@ void agas::settled(locality_id lost, locality_id who) {
 // Called after everything that may have settled a loss, here or on all localities.
 void agas::answer_settle_questions() {
   for (const auto& q : tables_->losses.answerable()) post<&detail::agas_settled>(q.asker, sender{node_.here()}, q.lost);
-  for (const gid& id : tables_->losses.ready()) destroy_if_settled(id, 0);
+  for (const gid& id : tables_->losses.ready()) resolve(id, 0);
 }
 
 // Checks that the sender is entitled to each update.
 bool agas::sound(locality_id from, const detail::reference_updates& l) const noexcept {
   const auto all = [](const auto& list, auto right) { return std::all_of(list.begin(), list.end(), right); };
-  const auto ours = [this](const detail::claim& c) { return is_directory(c.id); };
-  const auto theirs = [this, from](const gid& id) { return directory_of(id) == from; };
-  return l.losses <= node_.size() && all(l.claims, ours) && all(l.releases, ours) && all(l.destroys, theirs) &&
+  // Whether this is the directory is not checked: the sender may know of a loss that this locality does not know yet.
+  const auto possible = [this](const auto& c) { return c.id && c.id.origin < node_.size(); };
+  const auto theirs = [this, from](const gid& id) { return id.origin < node_.size() && directory_of(id) == from; };
+  return l.losses <= node_.size() && all(l.claims, possible) && all(l.releases, possible) &&
+         all(l.registrations, possible) && all(l.destroys, theirs) &&
          all(l.claim_results, [&](const detail::claim_result& v) { return theirs(v.id); }) &&
          all(l.places, [this](const detail::place_update& n) { return n.place.where < node_.size(); });
 }
 
 void agas::read(locality_id from, detail::reference_updates&& l) {
   if (from != node_.here() && !sound(from, l))
-    return node_.refuse(from, "it sent reference updates it is not entitled to");
-  for (const detail::claim& c : l.claims) claimed(from, c);
+    return node_.is_lost(from) ? void() : node_.refuse(from, "it sent reference updates it is not entitled to");
+  const auto losses = static_cast<unsigned>(l.losses);
+  for (const detail::registration& r : l.registrations) registered_again(from, r, losses);
+  for (const gid& id : l.registered) end_registration(id, from);
+  for (const detail::claim& c : l.claims) claimed(from, c, losses);
   for (const detail::claim_result& v : l.claim_results)
     end_claim(v.id, v.stamp, v.known != 0 ? detail::claim_state::registered : detail::claim_state::gone, no_locality);
   for (const detail::acknowledgement& t : l.acknowledged) end_transit(from, t.id, t.handles);
@@ -147,8 +200,8 @@ void agas::read(locality_id from, detail::reference_updates&& l) {
     const spin_guard guard(s.lock);
     s.update_place(n.id, n.place);
   }
-  for (const detail::claim& c : l.releases) released(from, c, static_cast<unsigned>(l.losses));
-  if (!l.claim_results.empty()) answer_settle_questions();
+  for (const detail::claim& c : l.releases) released(from, c, losses);
+  if (!l.claim_results.empty() || !l.registered.empty()) answer_settle_questions();
   if (from == node_.here())
     for (const gid& id : l.destroys) destroy(id);
   else if (!l.destroys.empty())  // in a task, as destructors are program code and this is a poller
@@ -167,8 +220,7 @@ agas_counts agas::counts() const {
     c.claims += s.counts.claims, c.releases += s.counts.releases;
     c.objects += s.objects.size();
     c.references += s.references.size();
-    for (const auto& [id, e] : s.entries)
-      if (!e.lost) ++c.entries, c.holders += e.holders.size();
+    for (const auto& [id, e] : s.entries) ++(e.lost ? c.lost : c.entries), c.holders += e.holders.size();
   }
   return c;
 }
@@ -210,6 +262,8 @@ constexpr counter counters[] = {
     {"components", "Objects that live on this locality now", &agas_counts::objects, false},
     {"references", "Objects of which this locality holds handles now", &agas_counts::references, false},
     {"entries", "Objects whose directory is this locality", &agas_counts::entries, false},
+    {"entries-lost", "Lost objects whose directory is this locality, and of which handles exist", &agas_counts::lost,
+     false},
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Global addresses (AGAS): the objects of this locality, distributed reference counts, and the places of objects.
 //
-// An id has a directory: the locality selected by its hash. The directory knows where the object is and which
-// localities hold references. Messages between two localities may overtake each other; none is lost or duplicated
-// unless one of the two dies.
+// An id has a directory: the locality that created the object or, once that is lost, the first living one in an order
+// that the id's hash determines. The directory knows where the object is and which localities hold references. Messages
+// between two localities may overtake each other; none is lost or duplicated unless one of the two dies.
 //
 // Reference counts
 //   A locality counts its own handles of an object (detail::reference). It claims the object at the directory when its
@@ -17,9 +17,15 @@
 // Loss
 //   A lost locality is removed from all lists, and handles in transit to it are dropped. Messages that it had sent may
 //   have arrived, with pending claims that no holder covers any more (I2). So after a loss a directory destroys nothing
-//   until every survivor has reported that it knows of the loss and that its earlier claims are registered. A release
-//   carries the number of losses known to its sender, so that the directory waits for a loss it does not know yet.
-//   An object is lost with its locality and with its directory: calls then fail with locality_lost and that number.
+//   until the loss is settled: every survivor has reported that it knows of it and that its earlier claims are
+//   registered. A release carries the number of losses known to its sender, so that the directory waits for a loss it
+//   does not know yet.
+//   The directories of a lost locality move: each survivor registers its objects again, and claims its references again
+//   with their stamps, at the next directory, before it reports that the loss is settled. The next directory makes an
+//   entry for the first message about such an id, even if it does not know of the loss yet. Calls that it cannot
+//   forward wait until the owner has registered. An object that is not registered when the losses are settled was
+//   on a lost locality: calls then fail with locality_lost. If the new locality and the directory of an object that
+//   moves are both lost, the old locality keeps the object as it was before the move.
 // Migration
 //   The object stays until no call runs in it, then is sent; calls that arrive meanwhile wait. Calls that arrive while
 //   others still run wait as well, but for a limited time, because a running call may call its object. The new locality
@@ -62,6 +68,7 @@ struct agas_counts {
   std::uint64_t references = 0;  ///< objects of which this locality holds handles now
   std::uint64_t entries = 0;     ///< objects whose directory is here now
   std::uint64_t holders = 0;     ///< localities in their lists of holders
+  std::uint64_t lost = 0;        ///< objects whose directory is here, and which were lost with their locality
 };
 
 /// A component's type: one object per T.
@@ -78,7 +85,9 @@ inline const object_type object_type_of{object_type_tag<T>, object_type_text<T>(
 struct object_record;
 struct agas_tables;
 struct claim;
+struct directory_entry;
 struct reference_updates;
+struct registration;
 struct shard;
 
 /// The result of looking up an object on a locality.
@@ -87,7 +96,7 @@ struct access {
     here,       ///< the object is pinned until unpin()
     parked,     ///< the calling task is submitted again when the object has moved
     elsewhere,  ///< forward the call to `where`
-    lost,       ///< its locality or its directory, `where`, is lost
+    lost,       ///< its locality, `where`, is lost
     gone,       ///< unknown or destroyed
     other_type  ///< the object has a different type
   } what = gone;
@@ -128,8 +137,8 @@ class agas final : public service {
   [[nodiscard]] std::uint64_t next_stamp() noexcept { return 1 + stamps_.fetch_add(1, std::memory_order_relaxed); }
 
   // Objects.
-  /// Adds a new local object, kept alive by `holder` under its stamp. Ready when its directory has registered it.
-  future<gid> enter(const object_type& type, std::shared_ptr<void> object, locality_id holder, std::uint64_t stamp);
+  /// Adds a new local object, kept alive by `holder` under its stamp. Throws std::runtime_error if `holder` is lost.
+  gid enter(const object_type& type, std::shared_ptr<void> object, locality_id holder, std::uint64_t stamp);
   /// Pins the object, or returns where to forward the call. `waits`: the task to submit again if the object is being
   /// moved; if null, the object then counts as gone. `to_move`: the caller will call ask_move(); one at a time.
   detail::access pin(const gid& id, const object_type& type, plx::detail::task* waits, bool to_move,
@@ -144,7 +153,6 @@ class agas final : public service {
   detail::access route(detail::reference& r);
 
   // Called by the actions in agas_tables.hpp.
-  bool note_entered(const gid& id, locality_id owner, locality_id holder, std::uint64_t stamp);
   bool note_moved(const gid& id, locality_id to, std::uint32_t moves);
   bool take_back(const gid& id, locality_id owner, std::uint32_t moves);
   void read(locality_id from, detail::reference_updates&& l);
@@ -153,43 +161,44 @@ class agas final : public service {
   void settled(locality_id lost, locality_id who);
 
  private:
-  [[nodiscard]] locality_id directory_of(const gid& id) const noexcept {
-    return static_cast<locality_id>(hash_of(id) % node_.size());
-  }
+  [[nodiscard]] locality_id directory_of(const gid& id) const noexcept;
   [[nodiscard]] bool is_directory(const gid& id) const noexcept { return directory_of(id) == node_.here(); }
   [[nodiscard]] bool sound(locality_id from, const detail::reference_updates& l) const noexcept;
-  gid fresh_id(const object_type& type);
   void submit(plx::detail::task* first) noexcept;
 
   // References.
   void acknowledge(locality_id sender, const gid& id);
   void end_claim(const gid& id, std::uint64_t stamp, detail::claim_state s, locality_id lost);
   void end_transit(locality_id receiver, const gid& id, std::uint64_t n) noexcept;
-  void lose_references(locality_id which);
+  void claim_again(locality_id lost, unsigned epoch);
+  void ask_survivors();
   void answer_settle_questions();
 
   // The directory.
-  void claimed(locality_id holder, const detail::claim& c);
+  [[nodiscard]] bool is_settled(const gid& id, unsigned losses);
+  detail::directory_entry* entry_for(detail::shard& s, const gid& id, unsigned losses);
+  void registered_again(locality_id owner, const detail::registration& r, unsigned losses);
+  void claimed(locality_id holder, const detail::claim& c, unsigned losses);
   void released(locality_id holder, const detail::claim& c, unsigned losses);
-  bool add_holder(const gid& id, locality_id holder, std::uint64_t stamp);
-  void destroy_if_settled(const gid& id, unsigned losses);
+  void resolve(const gid& id, unsigned losses);
   void lose_entries(locality_id which);
 
   // Objects.
-  detail::access next_of(detail::shard& s, const gid& id, detail::object_place& place);
-  [[nodiscard]] detail::access missing(const gid& id) const;
+  detail::access next_of(detail::shard& s, const gid& id, detail::object_place& place, plx::detail::task* waits);
   void drain(const gid& id, std::uint32_t moves, future<void> unpinned);
   bool hold_calls(const gid& id, std::uint32_t moves, bool hold);
   void begin_move(const detail::object_record& r);
   void finish_move(const gid& id, locality_id to, std::uint32_t moves, const std::exception_ptr& failure);
-  void ask_back(const gid& id, std::uint32_t moves, const std::exception_ptr& failure);
-  void move_failed(const gid& id, bool ours, const std::exception_ptr& failure);
+  void ask_back(const gid& id);
+  void move_failed(const gid& id, std::uint32_t moves, bool ours);
   void insert_arriving(std::unique_ptr<detail::object_record> r);
-  void finish_install(const gid& id, bool accepted);
+  void ask_ownership(const gid& id);
+  void finish_install(const gid& id, std::uint32_t moves, const std::exception_ptr& failure);
   void end(std::unique_ptr<detail::object_record> r) noexcept;
   void remove(const gid& id);
   void destroy(const gid& id);
-  void lose_objects(locality_id which);
+  void register_again(locality_id lost, unsigned epoch);
+  void end_registration(const gid& id, locality_id directory);
 
   node& node_;
   const std::unique_ptr<detail::agas_tables> tables_;

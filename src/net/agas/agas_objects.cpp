@@ -17,34 +17,23 @@ using detail::access;
 using detail::object_record;
 using plx::detail::spin_guard;
 
-future<gid> agas::enter(const object_type& type, std::shared_ptr<void> object, locality_id holder,
-                        std::uint64_t stamp) {
-  const gid id = fresh_id(type);
-  {
-    auto record = std::make_unique<object_record>();
-    record->id = id;
-    record->type = &type;
-    record->object = std::move(object);
-    detail::shard& s = tables_->of(id);
-    const spin_guard guard(s.lock);
-    s.objects.emplace(id, std::move(record));
-    ++s.counts.created;
-  }
-  const auto finish = [this, id](future<bool> known) {
-    try {
-      if (known.get()) return id;
-    } catch (...) {
-      remove(id);
-      throw;
-    }
-    remove(id);
-    throw std::runtime_error("the locality that requested a new object is lost");
-  };
-  const locality_id directory = directory_of(id);
-  future<bool> known = directory == node_.here()
-                           ? make_ready_future(note_entered(id, directory, holder, stamp))
-                           : async<&detail::agas_entered>(directory, sender{node_.here()}, id, holder, stamp);
-  return known.then(launch::sync, finish);
+gid agas::enter(const object_type& type, std::shared_ptr<void> object, locality_id holder, std::uint64_t stamp) {
+  const gid id{node_.here(), type.tag, 1 + numbers_.fetch_add(1, std::memory_order_relaxed)};
+  auto record = std::make_unique<object_record>();
+  record->id = id;
+  record->type = &type;
+  record->object = std::move(object);
+  record->directory = node_.here();
+  detail::shard& s = tables_->of(id);
+  const spin_guard guard(s.lock);
+  // Under the lock: either this sees the loss, or lose_entries() sees the entry.
+  if (node_.is_lost(holder)) throw std::runtime_error("the locality that requested a new object is lost");
+  detail::directory_entry& e = s.entries[id];
+  e.owner = node_.here();
+  e.add(holder, stamp);
+  s.objects.emplace(id, std::move(record));
+  ++s.counts.created;
+  return id;
 }
 
 access agas::pin(const gid& id, const object_type& type, plx::detail::task* waits, bool to_move, locality_id caller) {
@@ -55,7 +44,7 @@ access agas::pin(const gid& id, const object_type& type, plx::detail::task* wait
     const spin_guard guard(s.lock);
     if (object_record* r = s.object(id)) {
       if (r->type != &type) return {access::other_type};
-      if (r->doomed) return missing(id);
+      if (r->doomed) return {access::gone};
       if (r->state == object_record::here && !r->holds_calls && !(to_move && r->move_asked)) {
         ++r->pins;
         r->move_asked |= to_move;
@@ -65,7 +54,7 @@ access agas::pin(const gid& id, const object_type& type, plx::detail::task* wait
       r->parked.add(waits);
       return {access::parked};
     }
-    a = next_of(s, id, place);
+    a = next_of(s, id, place, waits);
   }
   if (a.what == access::elsewhere) forwards_.fetch_add(1, std::memory_order_relaxed);
   if (place.where != no_locality && caller != node_.here() && caller < node_.size())
@@ -74,28 +63,27 @@ access agas::pin(const gid& id, const object_type& type, plx::detail::task* wait
 }
 
 // The next locality to look up an object that is not here; the directory knows its place. The shard's lock is held.
-access agas::next_of(detail::shard& s, const gid& id, detail::object_place& place) {
+// `waits`: the task to submit again if the directory has just moved here and does not know the place yet.
+access agas::next_of(detail::shard& s, const gid& id, detail::object_place& place, plx::detail::task* waits) {
+  if (!id || id.origin >= node_.size()) return {access::gone};
   const locality_id directory = directory_of(id);
   if (directory != node_.here()) return {node_.is_lost(directory) ? access::lost : access::elsewhere, directory};
-  const detail::directory_entry* e = s.entry(id);
+  detail::directory_entry* e = entry_for(s, id, 0);
   if (e == nullptr || e->owner == node_.here()) return {access::gone};
+  if (e->owner == no_locality) {
+    if (waits == nullptr) return {access::parked};
+    e->parked.add(waits);
+    return {access::parked};
+  }
   if (e->lost || node_.is_lost(e->owner)) return {access::lost, e->owner};
   place = {e->owner, e->moves};
   return {access::elsewhere, e->owner};
 }
 
-// The result for an object that was here and no longer exists.
-access agas::missing(const gid& id) const {
-  const locality_id directory = directory_of(id);
-  if (node_.is_lost(directory)) return {access::lost, directory};
-  return {access::gone};
-}
-
 access agas::route(detail::reference& r) {
   lookups_.fetch_add(1, std::memory_order_relaxed);
   const detail::object_place p = r.seen();
-  const locality_id directory = directory_of(r.id);
-  if (!node_.is_lost(directory) && p.where < node_.size() && p.where != node_.here() && !node_.is_lost(p.where)) {
+  if (p.where < node_.size() && p.where != node_.here() && !node_.is_lost(p.where)) {
     hits_.fetch_add(1, std::memory_order_relaxed);
     return {access::elsewhere, p.where};
   }
@@ -109,7 +97,8 @@ access agas::route(detail::reference& r) {
   if (r.state == detail::claim_state::gone)
     return r.lost == no_locality ? access{access::gone} : access{access::lost, r.lost};
   detail::object_place place;
-  access a = next_of(s, r.id, place);
+  access a = next_of(s, r.id, place, nullptr);
+  if (a.what == access::parked) return {access::here, node_.here()};  // a task waits until the place is known
   if (place.where != no_locality) r.see(place);
   return a;
 }
@@ -138,7 +127,7 @@ void agas::unpin(object_record& r) noexcept {
 
 void agas::end(std::unique_ptr<object_record> r) noexcept {
   submit(r->parked.first);  // their lookup will fail
-  if (r->move_asked && r->send != nullptr) r->moved->set_exception(detail::error_of(node_, missing(r->id), r->id));
+  if (r->move_asked && r->send != nullptr) r->moved->set_exception(detail::error_of(node_, {access::gone}, r->id));
 }
 
 void agas::remove(const gid& id) {
@@ -168,16 +157,48 @@ void agas::destroy(const gid& id) {
   if (ended != nullptr) end(std::move(ended));
 }
 
-void agas::lose_objects(locality_id which) {
+// The objects whose directory was the lost locality are registered at the next one. Questions to the lost directory are
+// asked again.
+void agas::register_again(locality_id lost, unsigned epoch) {
   for (detail::shard& s : tables_->shards) {
-    std::vector<gid> lost;
+    std::vector<std::pair<locality_id, detail::registration>> again;
+    std::vector<gid> arriving, failed;
+    std::vector<unsigned> ended;
     {
       const spin_guard guard(s.lock);
-      for (const auto& [id, r] : s.objects)
-        if (directory_of(id) == which) lost.push_back(id);
+      std::erase_if(s.registrations, [&](const auto& each) {  // without a reply; made again below if the object is here
+        if (each.second.directory == lost) ended.push_back(each.second.epoch);
+        return each.second.directory == lost;
+      });
+      for (const auto& [id, r] : s.objects) {
+        if (r->directory != lost) continue;
+        r->directory = directory_of(id);
+        tables_->losses.begin_claim(epoch);
+        s.registrations[id] = {r->directory, epoch};
+        again.push_back({r->directory, {id, r->moves}});
+        if (r->state == object_record::arriving) arriving.push_back(id);
+        if (r->failure != nullptr) failed.push_back(id);
+      }
     }
-    for (const gid& id : lost) destroy(id);
+    for (const auto& [to, registration] : again)
+      tables_->out.put(to, [&](detail::reference_updates& l) { l.registrations.push_back(registration); });
+    for (const unsigned e : ended) tables_->losses.end_claim(e);
+    for (const gid& id : arriving) ask_ownership(id);
+    for (const gid& id : failed) ask_back(id);
   }
+}
+
+void agas::end_registration(const gid& id, locality_id directory) {
+  unsigned epoch = 0;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    const auto at = s.registrations.find(id);
+    if (at == s.registrations.end() || at->second.directory != directory) return;
+    epoch = at->second.epoch;
+    s.registrations.erase(at);
+  }
+  tables_->losses.end_claim(epoch);
 }
 
 detail::parking::parking() {
@@ -280,24 +301,40 @@ void agas::begin_move(const object_record& r) {
   });
 }
 
-void agas::ask_back(const gid& id, std::uint32_t moves, const std::exception_ptr& failure) {
-  const locality_id directory = directory_of(id);
-  if (directory == node_.here()) return move_failed(id, take_back(id, directory, moves), failure);
-  if (node_.stopped() || node_.is_lost(directory)) return move_failed(id, false, failure);
+// If the directory is lost before it answers, register_again() asks the next one.
+void agas::ask_back(const gid& id) {
+  locality_id directory = no_locality;
+  std::uint32_t moves = 0;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    object_record* r = s.object(id);
+    if (r == nullptr || r->failure == nullptr) return;
+    directory = r->directory = directory_of(id);
+    moves = r->moves;
+  }
+  if (directory == node_.here()) return move_failed(id, moves, take_back(id, directory, moves));
+  if (node_.stopped()) return move_failed(id, moves, false);
   static_cast<void>(async<&detail::agas_take_back>(directory, sender{node_.here()}, id, moves)
-                        .then(launch::sync, [this, id, failure](future<bool> agreed) {
+                        .then(launch::sync, [this, id, moves](future<bool> agreed) {
                           bool ours = false;
                           try {
                             ours = agreed.get();
-                          } catch (const locality_lost&) {  // the directory is lost, and so is the object
+                          } catch (const locality_lost&) {
+                            if (!node_.stopped()) return;
                           }
-                          move_failed(id, ours, failure);
+                          move_failed(id, moves, ours);
                         }));
 }
 
 void agas::finish_move(const gid& id, locality_id to, std::uint32_t moves, const std::exception_ptr& failure) {
-  if (failure != nullptr) return ask_back(id, moves - 1, failure);
   std::unique_ptr<object_record> r;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    if (failure != nullptr) s.objects.at(id)->failure = failure;
+  }
+  if (failure != nullptr) return ask_back(id);
   {
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
@@ -309,14 +346,19 @@ void agas::finish_move(const gid& id, locality_id to, std::uint32_t moves, const
   r->moved->set_value();
 }
 
-void agas::move_failed(const gid& id, bool ours, const std::exception_ptr& failure) {
+// No effect if an earlier reply has ended this move.
+void agas::move_failed(const gid& id, std::uint32_t moves, bool ours) {
   std::unique_ptr<object_record> ended;
+  std::exception_ptr failure;
   detail::parked_tasks waiting;
   std::optional<promise<void>> moved;
   {
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
-    object_record& r = *s.objects.at(id);
+    object_record* const found = s.object(id);
+    if (found == nullptr || found->failure == nullptr || found->moves != moves) return;
+    object_record& r = *found;
+    failure.swap(r.failure);
     moved.swap(r.moved);
     waiting.take(r.parked);
     r.move_asked = false;
@@ -335,31 +377,50 @@ void agas::move_failed(const gid& id, bool ours, const std::exception_ptr& failu
 }
 
 future<void> agas::install(const gid& id, const object_type& type, std::uint32_t moves, std::shared_ptr<void> object) {
+  if (!id || id.origin >= node_.size())
+    return make_exceptional_future<void>(std::make_exception_ptr(std::invalid_argument("there is no such object")));
   auto r = std::make_unique<object_record>();
   r->id = id;
   r->type = &type;
   r->object = std::move(object);
   r->state = object_record::arriving;
   r->moves = moves;
+  future<void> accepted = r->accepted.emplace().get_future();
   insert_arriving(std::move(r));
-  const auto finish = [this, id](future<bool> agreed) {
-    bool accepted = false;
+  ask_ownership(id);
+  return accepted;
+}
+
+// If the directory is lost before it answers, register_again() asks the next one.
+void agas::ask_ownership(const gid& id) {
+  locality_id directory = no_locality;
+  std::uint32_t moves = 0;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    object_record* r = s.object(id);
+    if (r == nullptr || r->state != object_record::arriving) return;
+    directory = r->directory = directory_of(id);
+    moves = r->moves;
+  }
+  const auto finish = [this, id, moves](future<bool> agreed) {
     std::exception_ptr failure;
     try {
-      accepted = agreed.get();
-      if (!accepted)
+      if (!agreed.get())
         failure = std::make_exception_ptr(std::runtime_error("the directory refused the move of the object"));
+    } catch (const locality_lost&) {
+      if (!node_.stopped()) return;
+      failure = std::current_exception();
     } catch (...) {
       failure = std::current_exception();
     }
-    finish_install(id, accepted);
-    if (failure != nullptr) std::rethrow_exception(failure);
+    finish_install(id, moves, failure);
   };
-  const locality_id directory = directory_of(id);
-  future<bool> agreed = directory == node_.here()
-                            ? make_ready_future(note_moved(id, directory, moves))
-                            : async<&detail::agas_moved>(directory, sender{node_.here()}, id, moves);
-  return agreed.then(launch::sync, finish);
+  if (directory == node_.here())
+    finish(make_ready_future(note_moved(id, directory, moves)));
+  else
+    static_cast<void>(
+        async<&detail::agas_moved>(directory, sender{node_.here()}, id, moves).then(launch::sync, finish));
 }
 
 // Waits, as a task, while the record of a move from here to the sender has not been removed yet.
@@ -378,16 +439,21 @@ void agas::insert_arriving(std::unique_ptr<object_record> r) {
   }
 }
 
-void agas::finish_install(const gid& id, bool accepted) {
+// No effect if an earlier reply has ended this move.
+void agas::finish_install(const gid& id, std::uint32_t moves, const std::exception_ptr& failure) {
   std::unique_ptr<object_record> ended;
   detail::parked_tasks waiting;
+  std::optional<promise<void>> accepted;
   {
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
-    object_record& r = *s.objects.at(id);
+    object_record* const found = s.object(id);
+    if (found == nullptr || found->state != object_record::arriving || found->moves != moves) return;
+    object_record& r = *found;
     waiting.take(r.parked);
+    accepted.swap(r.accepted);
     r.state = object_record::here;
-    if (!accepted)
+    if (failure != nullptr)
       ended = s.take_object(id);  // the sender owns or destroys the object
     else if (r.doomed)
       ended = s.end_object(id);
@@ -396,6 +462,10 @@ void agas::finish_install(const gid& id, bool accepted) {
   }
   if (ended != nullptr) end(std::move(ended));
   submit(waiting.first);
+  if (failure != nullptr)
+    accepted->set_exception(failure);
+  else
+    accepted->set_value();
 }
 
 }  // namespace plx::net

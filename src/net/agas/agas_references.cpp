@@ -1,6 +1,9 @@
 // The handles of this locality, and the entries of its directory. See net/agas/agas.hpp.
 
+#include <algorithm>
 #include <mutex>
+#include <utility>
+#include <vector>
 
 #include "net/action.hpp"
 #include "net/agas/agas_tables.hpp"
@@ -11,52 +14,93 @@ using detail::claim_state;
 using detail::reference;
 using plx::detail::spin_guard;
 
-bool agas::note_entered(const gid& id, locality_id owner, locality_id holder, std::uint64_t stamp) {
-  if (holder >= node_.size() || !is_directory(id) || !id)
-    return node_.refuse(owner, "it registered an object with an invalid holder or id"), false;
-  detail::shard& s = tables_->of(id);
-  const spin_guard guard(s.lock);
-  // Under the lock, here and below: either this sees the loss, or lose_entries() sees the entry.
-  if (node_.is_lost(owner) || node_.is_lost(holder)) return false;
-  const auto [at, made] = s.entries.try_emplace(id);
-  if (!made) return false;
-  at->second.owner = owner;
-  at->second.add(holder, stamp);
-  return true;
+// Whether the lists of holders are complete, and all owners are registered; if not, resolve() is called once they are.
+// `losses`: the number of losses that the list must take into account. An id whose directory this locality is not, as
+// far as it knows, has moved here by a loss that it does not know yet.
+bool agas::is_settled(const gid& id, unsigned losses) {
+  const unsigned needs = is_directory(id) ? losses : std::max(losses, this->losses() + 1);
+  if (tables_->losses.settled_or_defer(id, needs)) return true;
+  ask_survivors();
+  return false;
+}
+
+// The entry of an object; null if there is no such object. The shard's lock is held.
+detail::directory_entry* agas::entry_for(detail::shard& s, const gid& id, unsigned losses) {
+  if (detail::directory_entry* e = s.entry(id)) return e;
+  if (id.origin == node_.here() || is_settled(id, losses)) return nullptr;
+  return &s.entries[id];  // the owner registers later
 }
 
 bool agas::note_moved(const gid& id, locality_id to, std::uint32_t moves) {
-  detail::shard& s = tables_->of(id);
-  const spin_guard guard(s.lock);
-  detail::directory_entry* e = s.entry(id);
-  if (e == nullptr || e->lost || moves != e->moves + 1 || node_.is_lost(to)) return false;
-  e->owner = to;
-  e->moves = moves;
-  s.update_place(id, {to, moves});
+  if (!id || id.origin >= node_.size()) return false;
+  detail::parked_tasks waiting;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    // Under the lock, here and below: either this sees the loss, or lose_entries() sees the entry.
+    if (node_.is_lost(to)) return false;
+    detail::directory_entry* e = entry_for(s, id, 0);
+    if (e == nullptr || e->lost) return false;
+    // The same again: the new owner has already registered at this directory, after the loss of the one before.
+    const bool again = e->owner == to && e->moves == moves;
+    if (e->owner != no_locality && moves != e->moves + 1 && !again) return false;
+    e->owner = to;
+    e->moves = moves;
+    waiting.take(e->parked);
+    s.update_place(id, {to, moves});
+  }
+  submit(waiting.first);
   return true;
+}
+
+void agas::registered_again(locality_id owner, const detail::registration& r, unsigned losses) {
+  const auto moves = static_cast<std::uint32_t>(r.moves);
+  detail::parked_tasks waiting;
+  {
+    detail::shard& s = tables_->of(r.id);
+    const spin_guard guard(s.lock);
+    detail::directory_entry* e = node_.is_lost(owner) ? nullptr : entry_for(s, r.id, losses);
+    if (e != nullptr && (e->owner == no_locality || e->moves < moves)) {
+      e->owner = owner;
+      e->moves = moves;
+      e->lost = false;
+      waiting.take(e->parked);
+      s.update_place(r.id, {owner, moves});
+    }
+  }
+  submit(waiting.first);
+  tables_->out.put(owner, [&r](detail::reference_updates& l) { l.registered.push_back(r.id); });
+  resolve(r.id, losses);  // it may have no holder
 }
 
 // Afterwards no move that began before is accepted, because `moves` has advanced by two.
 bool agas::take_back(const gid& id, locality_id owner, std::uint32_t moves) {
-  detail::shard& s = tables_->of(id);
-  const spin_guard guard(s.lock);
-  detail::directory_entry* e = s.entry(id);
-  if (e == nullptr || e->lost || e->owner != owner || e->moves != moves) return false;
-  e->moves += 2;
+  if (!id || id.origin >= node_.size()) return false;
+  detail::parked_tasks waiting;
+  {
+    detail::shard& s = tables_->of(id);
+    const spin_guard guard(s.lock);
+    if (node_.is_lost(owner)) return false;
+    detail::directory_entry* e = entry_for(s, id, 0);
+    if (e == nullptr || e->lost) return false;
+    if (e->owner != no_locality && (e->owner != owner || e->moves != moves)) return false;
+    e->owner = owner;
+    e->moves = moves + 2;
+    waiting.take(e->parked);
+  }
+  submit(waiting.first);
   return true;
 }
 
-bool agas::add_holder(const gid& id, locality_id holder, std::uint64_t stamp) {
-  detail::shard& s = tables_->of(id);
-  const spin_guard guard(s.lock);
-  detail::directory_entry* e = s.entry(id);
-  if (e == nullptr || node_.is_lost(holder)) return false;
-  e->add(holder, stamp);
-  return true;
-}
-
-void agas::claimed(locality_id holder, const detail::claim& c) {
-  const bool known = add_holder(c.id, holder, c.stamp);
+void agas::claimed(locality_id holder, const detail::claim& c, unsigned losses) {
+  bool known = false;
+  {
+    detail::shard& s = tables_->of(c.id);
+    const spin_guard guard(s.lock);
+    detail::directory_entry* e = node_.is_lost(holder) ? nullptr : entry_for(s, c.id, losses);
+    known = e != nullptr;
+    if (known) e->add(holder, c.stamp);
+  }
   tables_->out.put(holder, [&](detail::reference_updates& l) {
     l.claim_results.push_back({c.id, c.stamp, known ? 1u : 0u});
   });
@@ -71,21 +115,27 @@ void agas::released(locality_id holder, const detail::claim& c, unsigned losses)
     std::erase_if(e->holders, [&](const auto& h) { return h.first == holder && h.second == c.stamp; });
     if (!e->holders.empty()) return;
   }
-  destroy_if_settled(c.id, losses);
+  resolve(c.id, losses);
 }
 
-// The list of holders was empty just before.
-void agas::destroy_if_settled(const gid& id, unsigned losses) {
-  if (!tables_->losses.settled_or_defer(id, losses)) return;
+// Decides, once the losses are settled: an object without holders is destroyed, one without owner is lost.
+void agas::resolve(const gid& id, unsigned losses) {
+  if (!is_settled(id, losses)) return;
   locality_id owner = no_locality;
+  detail::parked_tasks waiting;
   {
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
-    const detail::directory_entry* e = s.entry(id);
-    if (e == nullptr || !e->holders.empty()) return;
-    if (!e->lost) owner = e->owner;
-    s.entries.erase(id);
+    detail::directory_entry* e = s.entry(id);
+    if (e == nullptr) return;
+    if (e->owner == no_locality) e->owner = id.origin, e->lost = true;
+    waiting.take(e->parked);
+    if (e->holders.empty()) {
+      if (!e->lost) owner = e->owner;
+      s.entries.erase(id);
+    }
   }
+  submit(waiting.first);
   if (owner != no_locality) tables_->out.put(owner, [&id](detail::reference_updates& l) { l.destroys.push_back(id); });
 }
 
@@ -100,7 +150,7 @@ void agas::lose_entries(locality_id which) {
         if (e.holders.empty()) unheld.push_back(id);
       }
     }
-    for (const gid& id : unheld) destroy_if_settled(id, 0);
+    for (const gid& id : unheld) resolve(id, 0);
   }
 }
 
@@ -149,13 +199,13 @@ reference* detail::read_handle(wire_reader& r, const std::uint32_t* type) {
   net::read(r, sender);
   net::read(r, place.where), net::read(r, place.moves);
   node* n = find_node();
-  const bool sound = n != nullptr && sender < n->size() && (type == nullptr || *type == id.type);
+  const bool sound =
+      n != nullptr && sender < n->size() && id.origin < n->size() && (type == nullptr || *type == id.type);
   if (!sound) r.fail();
   return r.failed() ? nullptr : n->get<agas>().arrived(id, sender, place);
 }
 
 reference* agas::arrived(const gid& id, locality_id sender, detail::object_place place) {
-  const locality_id directory = directory_of(id);
   detail::shard& s = tables_->of(id);
   std::unique_lock guard(s.lock);
   if (reference* r = s.find(id)) {
@@ -169,14 +219,15 @@ reference* agas::arrived(const gid& id, locality_id sender, detail::object_place
   s.references.emplace(id, r);
   r->see(place);
   r->stamp = next_stamp();
+  // Under the lock: either this sees that a directory is lost, or claim_again() sees the reference.
+  const locality_id directory = r->directory = directory_of(id);
   // A lost sender covers nothing: I2 does not hold for its handles.
-  r->lost = node_.is_lost(directory) ? directory : sender;
-  if (node_.is_lost(r->lost)) {
+  if (node_.is_lost(sender)) {
     r->state = claim_state::gone;
+    r->lost = sender;
   } else if (directory == node_.here()) {
-    detail::directory_entry* e = s.entry(id);
+    detail::directory_entry* e = entry_for(s, id, 0);
     r->state = e == nullptr ? claim_state::gone : claim_state::registered;
-    r->lost = no_locality;
     if (e != nullptr) e->add(node_.here(), r->stamp);
   } else {
     r->epoch = tables_->losses.begin_claim();
@@ -186,7 +237,8 @@ reference* agas::arrived(const gid& id, locality_id sender, detail::object_place
     tables_->out.put(directory, [&c](detail::reference_updates& l) { l.claims.push_back(c); });
     return r;
   }
-  s.counts.claims += r->state == claim_state::registered;
+  r->counted = r->state == claim_state::registered;
+  s.counts.claims += r->counted;
   guard.unlock();
   return acknowledge(sender, id), r;
 }
@@ -198,15 +250,16 @@ reference* agas::adopt(const gid& id, std::uint64_t stamp, locality_id where) {
   if (r == nullptr) {
     r = new reference(this, id);
     s.references.emplace(id, r);
+    r->directory = id.origin;
     r->state = claim_state::registered;
-    if (const locality_id directory = directory_of(id); node_.is_lost(directory))
-      r->state = claim_state::gone, r->lost = directory;
+    if (tables_->losses.knows(id.origin))
+      r->state = claim_state::gone, r->lost = id.origin;
     else
-      ++s.counts.claims;
+      r->counted = true, ++s.counts.claims;
   } else {
     r->handles.fetch_add(1, std::memory_order_relaxed);
   }
-  if (r->state == claim_state::registered) r->stamp = std::max(r->stamp, stamp);
+  if (r->state == claim_state::registered && !tables_->losses.knows(id.origin)) r->stamp = std::max(r->stamp, stamp);
   r->see({where, 0});
   return r;
 }
@@ -254,7 +307,7 @@ void agas::acknowledge(locality_id sender, const gid& id) {
 
 void agas::last_dropped(reference& r) noexcept {
   const gid id = r.id;
-  const locality_id directory = directory_of(id);
+  locality_id directory = no_locality;
   detail::claim c{id, 0};
   {
     detail::shard& s = tables_->of(id);
@@ -262,7 +315,9 @@ void agas::last_dropped(reference& r) noexcept {
     // A handle that arrived meanwhile has been counted under this lock.
     if (r.handles.fetch_sub(1, std::memory_order_acq_rel) != 1 || r.state == claim_state::pending) return;
     s.references.erase(id);
-    if (r.state == claim_state::registered) c.stamp = r.stamp, ++s.counts.releases;
+    directory = r.directory;
+    if (r.state == claim_state::registered) c.stamp = r.stamp;
+    s.counts.releases += r.counted;
     delete &r;
   }
   if (c.stamp == 0) return;
@@ -286,7 +341,7 @@ void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, loca
     to_acknowledge.swap(r->to_acknowledge);
     r->state = state;
     r->lost = lost;
-    s.counts.claims += state == claim_state::registered;
+    if (state == claim_state::registered && !std::exchange(r->counted, true)) ++s.counts.claims;
     // A temporary handle, so that drop() below handles the case that it is the last one.
     r->handles.fetch_add(1, std::memory_order_relaxed);
   }
@@ -295,20 +350,26 @@ void agas::end_claim(const gid& id, std::uint64_t stamp, claim_state state, loca
   tables_->losses.end_claim(epoch);
 }
 
-void agas::lose_references(locality_id which) {
+// The references that were claimed at the lost directory are claimed at the next one.
+void agas::claim_again(locality_id lost, unsigned epoch) {
   for (detail::shard& s : tables_->shards) {
-    std::vector<detail::claim> pending;
+    std::vector<std::pair<locality_id, detail::claim>> again;
     {
       const spin_guard guard(s.lock);
       for (auto& [id, r] : s.references) {
-        if (directory_of(id) != which) continue;
-        if (r->state == claim_state::pending)
-          pending.push_back({id, r->stamp});
-        else
-          r->state = claim_state::gone, r->lost = which;
+        if (r->directory != lost) continue;
+        r->directory = directory_of(id);
+        if (r->state == claim_state::gone) continue;
+        if (r->state == claim_state::registered) {
+          r->state = claim_state::pending;
+          r->epoch = epoch;
+          tables_->losses.begin_claim(epoch);
+        }
+        again.push_back({r->directory, {id, r->stamp}});
       }
     }
-    for (const detail::claim& c : pending) end_claim(c.id, c.stamp, claim_state::gone, which);
+    for (const auto& [to, c] : again)
+      tables_->out.put(to, [&c](detail::reference_updates& l) { l.claims.push_back(c); });
   }
 }
 

@@ -26,28 +26,31 @@ void outbox::filled() {
 }
 
 void outbox::flush() {
-  std::vector<reference_updates> all(batches_.size());
+  std::vector<std::pair<locality_id, reference_updates>> all;
   {
     const spin_guard guard(lock_);
     scheduled_ = false;
-    all.swap(batches_);
+    for (const locality_id to : std::exchange(used_, {})) all.emplace_back(to, std::exchange(batches_[to], {}));
   }
-  for (locality_id to = 0; to < all.size(); ++to)
-    if (!all[to].empty() && !node_.is_lost(to)) deliver_(owner_, to, std::move(all[to]));
+  for (auto& [to, updates] : all)
+    if (!node_.is_lost(to)) deliver_(owner_, to, std::move(updates));
 }
 
-loss_table::loss_table(locality_id here, unsigned localities) : here_(here), localities_(localities), pending_(1) {}
+loss_table::loss_table(locality_id here, unsigned localities)
+    : here_(here), localities_(localities), known_(localities), pending_(1) {}
 
 bool loss_table::is_lost(locality_id who) const noexcept {
   return std::any_of(losses_.begin(), losses_.end(), [who](const loss& l) { return l.who == who; });
 }
 
-bool loss_table::add(locality_id lost, bool settled) {
+std::optional<unsigned> loss_table::add(locality_id lost) {
   const spin_guard guard(lock_);
-  if (is_lost(lost)) return false;
-  losses_.push_back({lost, settled, std::vector<bool>(localities_)});
+  if (is_lost(lost)) return {};
+  losses_.push_back({lost, false, false, std::vector<bool>(localities_)});
+  ++pending_.back();
   pending_.push_back(0);
-  return true;
+  known_[lost].store(true, std::memory_order_release);
+  return static_cast<unsigned>(pending_.size() - 2);
 }
 
 unsigned loss_table::seen() const noexcept {
@@ -59,6 +62,11 @@ unsigned loss_table::begin_claim() {
   const spin_guard guard(lock_);
   ++pending_.back();
   return static_cast<unsigned>(pending_.size() - 1);
+}
+
+void loss_table::begin_claim(unsigned epoch) noexcept {
+  const spin_guard guard(lock_);
+  ++pending_[epoch];
 }
 
 void loss_table::end_claim(unsigned epoch) noexcept {
@@ -114,6 +122,15 @@ bool loss_table::settled_or_defer(const gid& id, unsigned needs) {
   deferred_.push_back(id);
   needs_ = std::max(needs_, needs);
   return false;
+}
+
+std::vector<locality_id> loss_table::unasked() {
+  const spin_guard guard(lock_);
+  std::vector<locality_id> all;
+  if (!deferred_.empty())
+    for (loss& l : losses_)
+      if (!l.settled && !std::exchange(l.asked, true)) all.push_back(l.who);
+  return all;
 }
 
 std::vector<gid> loss_table::ready() {

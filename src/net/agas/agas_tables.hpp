@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -36,6 +37,11 @@ struct claim_result {
   std::uint64_t stamp = 0;
   std::uint64_t known = 0;  ///< 1: registered; 0: the directory has no such object
 };
+/// An object that its owner registers at the next directory, because the one before is lost.
+struct registration {
+  gid id;
+  std::uint64_t moves = 0;
+};
 /// Acknowledges handles sent by the receiver of this: they are registered.
 struct acknowledgement {
   gid id;
@@ -54,10 +60,12 @@ struct reference_updates {
   std::vector<acknowledgement> acknowledged;
   std::vector<place_update> places;
   std::vector<gid> destroys;
+  std::vector<registration> registrations;
+  std::vector<gid> registered;  ///< replies to registrations
 
   [[nodiscard]] bool empty() const noexcept {
     return claims.empty() && releases.empty() && claim_results.empty() && acknowledged.empty() && places.empty() &&
-           destroys.empty();
+           destroys.empty() && registrations.empty() && registered.empty();
   }
 };
 
@@ -72,6 +80,7 @@ class outbox {
   template <class F>
   void put(locality_id to, F fill) {
     lock_.lock();
+    if (batches_[to].empty()) used_.push_back(to);
     fill(batches_[to]);
     filled();
   }
@@ -86,6 +95,7 @@ class outbox {
   plx::detail::spinlock lock_;
   bool scheduled_ = false;
   std::vector<reference_updates> batches_;  // by receiver
+  std::vector<locality_id> used_;           // the receivers of those that are not empty
 };
 
 /// Decides when a directory may trust its lists of holders again after a loss: once every survivor knows of the loss
@@ -101,13 +111,17 @@ class loss_table {
 
   loss_table(locality_id here, unsigned localities);
 
-  /// False if the loss is known already. `settled`: no reference here can depend on it.
-  bool add(locality_id lost, bool settled = false);
+  /// Adds a loss, which is not settled here before end_claim() is called with the result: what depends on the lost
+  /// directory is claimed again meanwhile, with begin_claim(result). Nothing if the loss is known already.
+  std::optional<unsigned> add(locality_id lost);
+  /// Whether this loss is known.
+  [[nodiscard]] bool knows(locality_id lost) const noexcept { return known_[lost].load(std::memory_order_acquire); }
   /// The number of known losses.
   [[nodiscard]] unsigned seen() const noexcept;
 
   /// Begins a claim; returns the epoch to pass to end_claim().
   unsigned begin_claim();
+  void begin_claim(unsigned epoch) noexcept;
   void end_claim(unsigned epoch) noexcept;
 
   void ask(question q);
@@ -116,15 +130,18 @@ class loss_table {
   /// Records the reply of another locality.
   void answer(locality_id lost, locality_id who);
 
-  /// True if every known loss is settled and at least `needs` are known; otherwise the id is kept for ready().
+  /// True if every known loss is settled and at least `needs` are known; otherwise the id is kept for ready(), and the
+  /// survivors have to be asked about unasked().
   bool settled_or_defer(const gid& id, unsigned needs);
+  /// If ids are kept: the losses that are not settled and were not returned before.
+  std::vector<locality_id> unasked();
   /// Removes and returns the deferred ids if settled_or_defer() would now return true.
   std::vector<gid> ready();
 
  private:
   struct loss {
     locality_id who = 0;
-    bool settled = false;
+    bool settled = false, asked = false;
     std::vector<bool> answers;  // by locality
   };
   [[nodiscard]] bool settled_here(std::size_t index) const noexcept;
@@ -133,6 +150,7 @@ class loss_table {
 
   const locality_id here_;
   const unsigned localities_;
+  std::vector<std::atomic<bool>> known_;  // by locality
   mutable plx::detail::spinlock lock_;
   std::vector<loss> losses_;            // in the order of detection
   std::vector<std::uint64_t> pending_;  // pending claims by the number of losses known when they began
@@ -177,6 +195,9 @@ struct object_record {
   unsigned pins = 0;
   std::uint32_t moves = 0;
   locality_id move_to = no_locality;
+  locality_id directory = no_locality;    // the locality that knows where it is, or that was asked for the ownership
+  std::exception_ptr failure;             // of the move, while the directory is asked to take it back
+  std::optional<promise<void>> accepted;  // of an arriving object: the directory has agreed, or not
   send_object send = nullptr;             // null until the move may begin
   bool holds_calls = false;               // new calls are parked, so that the running ones end before the move
   std::optional<promise<void>> unpinned;  // ready when the last pin is released, if a task waits for that
@@ -186,10 +207,11 @@ struct object_record {
 
 /// The directory's record of an object.
 struct directory_entry {
-  locality_id owner = no_locality;
-  bool lost = false;  // with its owner; kept while it has holders, which get the error
+  locality_id owner = no_locality;  // not known yet: no_locality
+  bool lost = false;                // with its owner; kept while it has holders, which get the error
   std::uint32_t moves = 0;
   std::vector<std::pair<locality_id, std::uint64_t>> holders;  // with the newest stamp of each
+  parked_tasks parked;                                         // until the owner is known
 
   void add(locality_id who, std::uint64_t stamp) {
     for (auto& [l, s] : holders)
@@ -216,6 +238,12 @@ struct shard {
   gid_map<reference*> references;
   gid_map<std::unique_ptr<object_record>> objects;
   gid_map<directory_entry> entries;
+  /// Objects that were registered again, until the directory has replied.
+  struct again {
+    locality_id directory = no_locality;
+    unsigned epoch = 0;
+  };
+  gid_map<again> registrations;
 
   object_record* object(const gid& id) {
     const auto at = objects.find(id);
@@ -278,11 +306,12 @@ namespace plx::net {
 namespace detail {
 
 void agas_updates(sender from, reference_updates l);
-bool agas_entered(sender owner, gid id, locality_id holder, std::uint64_t stamp);
 bool agas_moved(sender to, gid id, std::uint32_t moves);
 bool agas_take_back(sender owner, gid id, std::uint32_t moves);
 void agas_settle_asked(sender asker, locality_id lost);
 void agas_settled(sender who, locality_id lost);
+void agas_call_forwarded(sender from, std::uint64_t call, std::uint16_t hops, locality_id to);
+void agas_call_reached(sender who, std::uint64_t call, std::uint16_t hops);
 
 std::vector<probe::registration> add_agas_counters(node& n, const agas& a);
 
@@ -292,9 +321,11 @@ std::vector<probe::registration> add_agas_counters(node& n, const agas& a);
 template <>
 inline constexpr bool is_direct<&detail::agas_updates> = true;
 template <>
-inline constexpr bool is_direct<&detail::agas_entered> = true;
-template <>
 inline constexpr bool is_direct<&detail::agas_moved> = true;
+template <>
+inline constexpr bool is_direct<&detail::agas_call_forwarded> = true;
+template <>
+inline constexpr bool is_direct<&detail::agas_call_reached> = true;
 template <>
 inline constexpr bool is_direct<&detail::agas_take_back> = true;
 
@@ -306,6 +337,8 @@ inline constexpr bool is_bitwise<net::detail::claim> = true;
 template <>
 inline constexpr bool is_bitwise<net::detail::claim_result> = true;
 template <>
+inline constexpr bool is_bitwise<net::detail::registration> = true;
+template <>
 inline constexpr bool is_bitwise<net::detail::acknowledgement> = true;
 template <>
 inline constexpr bool is_bitwise<net::detail::place_update> = true;
@@ -316,10 +349,12 @@ struct wire_codec<detail::reference_updates> {
   static void write(wire_writer& w, const detail::reference_updates& l) {
     net::write(w, l.losses), net::write(w, l.claims), net::write(w, l.releases), net::write(w, l.claim_results);
     net::write(w, l.acknowledged), net::write(w, l.places), net::write(w, l.destroys);
+    net::write(w, l.registrations), net::write(w, l.registered);
   }
   static void read(wire_reader& r, detail::reference_updates& l) {
     net::read(r, l.losses), net::read(r, l.claims), net::read(r, l.releases), net::read(r, l.claim_results);
     net::read(r, l.acknowledged), net::read(r, l.places), net::read(r, l.destroys);
+    net::read(r, l.registrations), net::read(r, l.registered);
   }
 };
 }  // namespace net

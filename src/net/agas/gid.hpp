@@ -61,7 +61,7 @@ struct object_place {
 enum class claim_state : std::uint8_t {
   pending,     ///< sent; the senders of our handles keep theirs until it is registered
   registered,  ///< in the directory's list
-  gone,        ///< failed: the directory or the object is lost
+  gone,        ///< failed: the directory has no such object, or the sender of the handle is lost
 };
 
 // Invariants: `handles` changes from 0 to 1 and from 1 to 0 only under the lock of the table's shard; otherwise
@@ -76,7 +76,9 @@ struct reference {
   std::atomic<std::uint64_t> place{no_locality};
 
   claim_state state = claim_state::pending;
+  locality_id directory = no_locality;      // the locality of the claim
   locality_id lost = no_locality;           // the reason for `gone`
+  bool counted = false;                     // in shard_counts::claims
   std::uint64_t stamp = 0;                  // stamp of the claim
   unsigned epoch = 0;                       // number of losses known when the claim was made
   std::vector<locality_id> to_acknowledge;  // the senders of handles that arrived while it was pending

@@ -19,8 +19,13 @@ namespace plx::net::detail {
 struct call_target {
   gid id;
   locality_id caller = no_locality;  ///< the locality that made the call
-  std::uint32_t posted = 0;          ///< a post: replied to when the object has accepted it
+  std::uint16_t posted = 0;          ///< a post: replied to when the object has accepted it
+  std::uint16_t hops = 0;            ///< how often it was forwarded
 };
+
+/// Tells the caller that this locality forwards its call to `to`, or that it has arrived here; see reply_table.
+void note_forwarded(const request& q, const call_target& t, locality_id to);
+void note_reached(const request& q, const call_target& t);
 
 /// Keeps an object on its locality.
 class pinned {
@@ -145,7 +150,7 @@ template <class A>
 using as_argument = std::conditional_t<std::is_convertible_v<A, const char*>, std::string, std::decay_t<A>>;
 
 template <class T, class... A>
-future<gid> create_object(sender holder, std::uint64_t stamp, A... args) {
+gid create_object(sender holder, std::uint64_t stamp, A... args) {
   return node_here().get<agas>().enter(object_type_of<T>, std::make_shared<T>(std::move(args)...), holder.who, stamp);
 }
 
@@ -174,11 +179,13 @@ future<R> send_object_call(agas& a, locality_id to, reference* held, const call_
                            typename Call::arguments&& args) {
   node& n = a.home();
   auto* call = plx::detail::make_state<waiting_call<R, call_ticket>>(call_ticket(n, held));
+  call->by_any = true;
   auto result = plx::detail::adopt_state<R>(call);
   parcel_header h;
   h.action = entry_of_call<Call>().index;
   h.reply = n.replies().add(*call, to);
   if (n.is_lost(to)) {
+    if (t.posted != 0) n.note_dropped();
     if (reply_target* w = n.replies().take(h.reply, to)) w->fail(n.loss_of(to));
     return result;
   }
@@ -192,6 +199,30 @@ future<R> send_object_call(agas& a, locality_id to, reference* held, const call_
   return result;
 }
 
+/// Forwards a received call to `to`, which answers the caller.
+template <class Call>
+void forward_object_call(agas& a, locality_id to, const request& q, call_target t,
+                         typename Call::arguments&& args) noexcept {
+  node& n = a.home();
+  if (n.is_lost(to)) return answer_with_error(q, n.loss_of(to));
+  ++t.hops;
+  note_forwarded(q, t, to);
+  parcel_header h;
+  h.action = entry_of_call<Call>().index;
+  h.reply = q.reply_to;
+  h.flags = forwarded;
+  try {
+    std::apply(
+        [&](auto&&... x) {
+          send_values<accounting::queued>(n, to, h.action, h, std::uint64_t{q.answered()}, t,
+                                          std::forward<decltype(x)>(x)...);
+        },
+        std::move(args));
+  } catch (...) {  // an argument could not be serialized
+    answer_with_error(q, std::current_exception());
+  }
+}
+
 /// A received call, as a task: runs on the object, waits for it, or is forwarded.
 template <class Call>
 struct arrived_object_call final : parcel_task {
@@ -203,14 +234,15 @@ struct arrived_object_call final : parcel_task {
   }
   void call() noexcept {
     from.here->note_begun(from);
-    from.credits = 0;  // the task may be submitted again
+    from.credits = from.held = 0;  // the task may be submitted again
+    if (from.caller != no_locality && !std::exchange(noted, true)) note_reached(from, target);
     agas& a = from.here->get<agas>();
     const access got = a.pin(target.id, object_type_of<typename Call::object>, this, Call::moves, target.caller);
     if (got.what == access::parked) return;  // submitted again later, or already
     if (got.what == access::here)
       run_here(a, got);
     else if (got.what == access::elsewhere)
-      hand_on(a, got.where);
+      forward_object_call<Call>(a, got.where, from, target, std::move(arguments));
     else
       answer_with_error(from, error_of(*from.here, got, target.id));
     end();
@@ -231,6 +263,7 @@ struct arrived_object_call final : parcel_task {
 
   request from;
   call_target target;
+  bool noted = false;  // the caller knows that it is here
   typename Call::arguments arguments{};
 
  private:
@@ -248,12 +281,6 @@ struct arrived_object_call final : parcel_task {
     } catch (...) {
       answer_with_error(from, std::current_exception());
     }
-  }
-  void hand_on(agas& a, locality_id to) {
-    if (target.posted != 0)
-      answer(from, send_object_call<Call, void>(a, to, nullptr, target, std::move(arguments)));
-    else
-      answer(from, send_object_call<Call, typename Call::result>(a, to, nullptr, target, std::move(arguments)));
   }
 };
 

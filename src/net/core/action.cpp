@@ -17,6 +17,7 @@ void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, 
   std::vector<departure> departures;
   wire_writer counting({}, &m.parts, &departures);
   write(counting, m);
+  const std::size_t before_piece = (h.flags & forwarded) != 0 ? caller_bytes : 0;  // the caller is always in the head
   const bool fits = counting.used() <= n.port().max_payload_bytes() && m.parts.size() <= most_pieces;
   m.parts.clear();
   if (fits) {
@@ -28,7 +29,8 @@ void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, 
     m.whole.resize(whole.used());
     wire_writer again(m.whole);
     write(again, m);
-    m.parts = {{m.whole.data(), m.whole.size()}};
+    m.parts = {{m.whole.data() + before_piece, m.whole.size() - before_piece}};
+    h.size = static_cast<std::uint32_t>(before_piece);
   }
   const std::size_t payload_bytes = h.size;
   m.number = n.port().next_number();
@@ -46,6 +48,8 @@ void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, 
   if (fits) {
     wire_writer w({m.bytes.data() + sizeof f + sizeof h + before_payload, payload_bytes}, &m.parts);
     write(w, m);
+  } else if (before_piece != 0) {
+    std::memcpy(m.bytes.data() + sizeof f + sizeof h + before_payload, m.whole.data(), before_piece);
   }
   std::uint64_t bytes = payload_bytes;
   for (const piece& part : m.parts) bytes += part.size_bytes;
@@ -57,14 +61,16 @@ void send_large(node& n, locality_id to, std::uint16_t action, parcel_header h, 
 void answer(const request& q) {
   parcel_header h;
   h.reply = q.reply_to;
-  send_values(*q.here, q.from, q.action, h);
+  if (q.caller == q.here->here()) return answer_here(*q.here, h);
+  send_values(*q.here, q.answered(), q.action, h);
 }
 
 void answer_with_error(const request& q, std::exception_ptr e) noexcept {
   parcel_header h;
   h.reply = q.reply_to;
   h.flags = failed_call;
-  send_values(*q.here, q.from, q.action, h, failure_of(e));
+  if (q.caller == q.here->here()) return answer_here(*q.here, h, failure_of(e));
+  send_values(*q.here, q.answered(), q.action, h, failure_of(e));
 }
 
 }  // namespace plx::net::detail

@@ -21,11 +21,15 @@ class node;
 
 /// The caller of an action, and where the answer goes.
 struct request {
-  node* here = nullptr;        ///< the locality that was called
-  locality_id from = 0;        ///< the calling locality
-  std::uint32_t credits = 0;   ///< returned to it when the call begins
-  std::uint64_t reply_to = 0;  ///< the caller's slot for the answer; 0: no answer is expected
-  std::uint16_t action = 0;    ///< index of the action
+  node* here = nullptr;              ///< the locality that was called
+  locality_id from = 0;              ///< the calling locality
+  std::uint32_t credits = 0;         ///< returned to it when the call begins
+  std::uint64_t reply_to = 0;        ///< the caller's slot for the answer; 0: no answer is expected
+  std::uint16_t action = 0;          ///< index of the action
+  locality_id caller = no_locality;  ///< of a forwarded call: it gets the answer; otherwise `from` does
+  std::uint32_t held = 0;            ///< pages of the receive budget, given back when the call begins
+
+  [[nodiscard]] locality_id answered() const noexcept { return caller != no_locality ? caller : from; }
 };
 
 /// The task made from a parcel. It is either run or dropped.

@@ -26,6 +26,8 @@ std::exception_ptr exception_of(const failure& f, locality_id from);
 }  // namespace plx::net::detail
 
 template <>
+inline constexpr auto plx::last_enumerator<plx::net::detail::failure::kind_of> = plx::net::detail::failure::lost;
+template <>
 struct plx::net::wire_codec<plx::net::detail::failure> {
   static void write(wire_writer& w, const detail::failure& f) {
     net::write(w, f.kind), net::write(w, f.who), net::write(w, f.text);

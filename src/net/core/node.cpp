@@ -33,16 +33,24 @@ unsigned next_service_slot() noexcept {
 }
 }  // namespace detail
 
+struct node::arrived_parcel {
+  parcel_header header;
+  std::uint64_t caller = 0;  // of a forwarded call
+
+  [[nodiscard]] bool is_forwarded() const noexcept { return (header.flags & forwarded) != 0; }
+};
+
 // A parcel whose pieces have not all arrived: a task that will run, or an expected answer. If the whole payload comes
 // as a piece, which of the two it is becomes known when that piece has arrived.
 struct node::arriving {
   parcel_task* task = nullptr;
   reply_target* answer = nullptr;
-  parcel_header header;
+  arrived_parcel parcel;
   std::unique_ptr<std::byte[]> payload;
   std::uint64_t size_bytes = 0;
   std::uint64_t number = 0;
-  bool informed = false;  // the waiting caller knows that the answer will not come
+  std::uint32_t held = 0;  // of the receive budget
+  bool informed = false;   // the waiting caller knows that the answer will not come
 };
 
 struct node::locks {
@@ -128,6 +136,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
       size_(localities),
       port_(scheduler_of(rt), *transport_, here, localities),
       traffic_(localities),
+      most_held_pages_(pages_of(most_bytes() / 8)),
       locks_(std::make_unique<locks>()),
       why_lost_(localities) {
   if (auto set = coalesce_as(*this, rt.options().measure->coalesce); !set)
@@ -216,7 +225,31 @@ std::uint32_t node::credits_of(const parcel_header& h, std::uint64_t bytes) cons
   const auto actions = all_actions();
   if (h.action == 0 || h.action >= actions.size()) return 0;
   const action_entry& e = *actions[h.action];
+  if ((h.flags & forwarded) != 0) bytes += caller_bytes;
   return e.direct || e.control ? 0 : static_cast<std::uint32_t>(port_.credits_for(bytes));
+}
+
+void node::share_memory(unsigned localities) noexcept { bound_received(most_bytes() / 8 / std::max(localities, 1u)); }
+
+locality_id node::caller_of(const arrived_parcel& p) const noexcept {
+  return p.is_forwarded() && p.caller < size_ ? static_cast<locality_id>(p.caller) : no_locality;
+}
+
+// A call's part of the receive budget. The data of replies and of direct actions do not count: waiting callers bound
+// the former, and the latter are not queued.
+std::uint32_t node::held_by(const parcel_header& h, std::uint64_t bytes) const noexcept {
+  if (credits_of(h, 0) == 0) return 0;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(pages_of(bytes), ~std::uint32_t{0}));
+}
+
+// Calls that have arrived begin, whatever other tasks wait for, so there is room again.
+bool node::has_room(std::span<const std::byte> head, std::uint64_t bytes, bool others_wait) noexcept {
+  frame_reader f(head);
+  if (!f.next()) return true;  // announced() refuses it
+  const std::uint64_t pages = held_by(f.header(), bytes);
+  if (pages == 0) return true;
+  const std::uint64_t held = held_pages_.load(std::memory_order_relaxed);
+  return !others_wait && (held == 0 || held + pages <= most_held_pages_.load(std::memory_order_relaxed));
 }
 
 // Invariant: when no thread is inside, less than a quarter of the credits has not been reported. So a sender without
@@ -233,7 +266,9 @@ void node::return_credits(locality_id to, std::uint64_t n) noexcept {
 }
 
 // `later`: the parcel has pieces, which arrive later; null: the parcel is complete.
-bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept {
+bool node::take(locality_id from, const arrived_parcel& p, wire_reader& r, arriving* later,
+                std::uint32_t held) noexcept {
+  const parcel_header& h = p.header;
   if (h.action == 0) {
     reply_target* answer = replies_.take(h.reply, from);
     if (answer == nullptr) return true;  // its caller no longer waits, or it is a duplicate
@@ -249,12 +284,13 @@ bool node::take(locality_id from, const parcel_header& h, wire_reader& r, arrivi
     return true;
   }
   const auto actions = all_actions();
-  const request q{this, from, credits_of(h, r.left_with_pieces()), h.reply, h.action};
-  parcel_task* t = h.action < actions.size() ? actions[h.action]->decode(r, q) : nullptr;
+  const bool known = h.action < actions.size() && (!p.is_forwarded() || p.caller < size_);
+  const request q{this, from, credits_of(h, r.left_with_pieces()), h.reply, h.action, caller_of(p), held};
+  parcel_task* t = known ? actions[h.action]->decode(r, q) : nullptr;
   if (t == nullptr) {
     if (h.reply != 0)
       detail::answer_with_error(
-          {this, from, 0, h.reply, 0},
+          {this, from, 0, h.reply, 0, q.caller, 0},
           std::make_exception_ptr(std::runtime_error("the arguments do not match the action's parameters")));
     return false;
   }
@@ -272,14 +308,17 @@ void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
   while (f.next()) {
     wire_reader r(f.payload());
     const caused_by_parcel by(port_.messages(), f.number(), from, sizeof(parcel_header) + f.header().size);
-    if (!take(from, f.header(), r, nullptr)) refuse(from, "a parcel's contents do not match its action");
+    if (!take(from, {f.header(), f.caller()}, r, nullptr, 0))
+      refuse(from, "a parcel's contents do not match its action");
   }
   if (!f.valid()) return refuse(from, f.problem());
   port_.note_received(f.parcels(), head.size());
 }
 
 // A parcel that arrived in part and will never be decoded: it counts as handled, and the waiting caller gets an error.
-void node::drop_parcel(locality_id from, const parcel_header& h, std::uint64_t bytes, const char* why) noexcept {
+void node::drop_parcel(locality_id from, const arrived_parcel& p, std::uint64_t bytes, std::uint32_t held,
+                       const char* why) noexcept {
+  const parcel_header& h = p.header;
   if (h.action == 0) {
     if (reply_target* answer = replies_.take(h.reply, from))
       answer->fail(std::make_exception_ptr(remote_error(from, std::string("(the result was dropped: ") + why + ")")));
@@ -287,31 +326,37 @@ void node::drop_parcel(locality_id from, const parcel_header& h, std::uint64_t b
   }
   const auto actions = all_actions();
   const bool known = h.action < actions.size();
-  const request q{this, from, credits_of(h, bytes), h.reply, known ? h.action : std::uint16_t{0}};
+  const request q{this, from, credits_of(h, bytes), h.reply, known ? h.action : std::uint16_t{0}, caller_of(p), held};
   note_begun(q);
   if (known && !actions[h.action]->control) note_started(from), note_done(from);
-  if (h.reply != 0 && !is_lost(from))
+  if (h.reply != 0 && !is_lost(q.answered()))
     detail::answer_with_error(q,
                               std::make_exception_ptr(std::runtime_error(std::string("the call was dropped: ") + why)));
+}
+
+void node::answer_here(const parcel_header& h, std::span<const std::byte> payload) noexcept {
+  wire_reader r(payload);
+  (void)take(here_, {h, 0}, r, nullptr, 0);
 }
 
 void* node::announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept {
   if (is_lost(from)) return nullptr;
   frame_reader f(head);
   if (!f.next() || f.parcels() != 1) return refuse(from, "a message with pieces is not a single parcel"), nullptr;
-  const parcel_header header = f.header();
+  const arrived_parcel parcel{f.header(), f.caller()};
+  const parcel_header& header = parcel.header;
   const std::uint64_t number = f.number();
   const std::span<const std::byte> payload = f.payload();
   if (f.next() || !f.valid()) return refuse(from, f.problem()), nullptr;
   auto a = std::make_unique<arriving>();
-  a->header = header;
+  a->parcel = parcel;
   a->number = number;
   a->size_bytes = head.size();
   const auto drop = [&](const char* why) -> void* {
     refuse(from, why);
     std::uint64_t bytes = payload.size();
     for (const place& p : places) bytes += p.size_bytes;
-    drop_parcel(from, header, bytes, why);
+    drop_parcel(from, parcel, bytes, 0, why);
     return nullptr;
   };
   for (const place& p : places) {
@@ -319,21 +364,29 @@ void* node::announced(locality_id from, std::span<const std::byte> head, std::sp
       return drop("it announces more bytes than this machine has");
     a->size_bytes += p.size_bytes;
   }
+  const auto hold = [&] {
+    a->held = held_by(header, a->size_bytes);
+    held_pages_.fetch_add(a->held, std::memory_order_relaxed);
+  };
   if ((header.flags & in_piece) != 0) {
     if (places.size() != 1 || !payload.empty()) return drop("a parcel sent as a piece has other contents as well");
     a->payload.reset(new (std::nothrow) std::byte[places[0].size_bytes]);
     if (a->payload == nullptr) return drop("out of memory");
     places[0].data = a->payload.get();
+    hold();
     return a.release();
   }
   wire_reader r(payload, places);
-  if (!take(from, header, r, a.get())) return refuse(from, "a parcel's contents do not match its action"), nullptr;
+  hold();
+  if (!take(from, parcel, r, a.get(), a->held))
+    return refuse(from, "a parcel's contents do not match its action"), nullptr;
   if (a->task == nullptr && a->answer == nullptr) return nullptr;  // the caller no longer waits
   return a.release();
 }
 
 void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
   const std::unique_ptr<arriving> a(static_cast<arriving*>(announced));
+  const parcel_header& header = a->parcel.header;
   const taking_one taking(being_taken_);
   // A call from a locality that was given up in the meantime is dropped, as in arrived().
   if (a->answer == nullptr && is_lost(from)) ok = false;
@@ -341,21 +394,21 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
   const caused_by_parcel by(port_.messages(), ok ? a->number : 0, from, a->size_bytes);
   constexpr const char* incomplete = "its data could not be received";
   if (a->payload != nullptr) {
-    const std::uint64_t bytes = a->size_bytes - sizeof(frame_header) - sizeof(parcel_header) - a->header.size;
-    if (!ok && a->header.action != 0) return drop_parcel(from, a->header, bytes, incomplete);
+    const std::uint64_t bytes = a->size_bytes - sizeof(frame_header) - sizeof(parcel_header) - header.size;
+    if (!ok && header.action != 0) return drop_parcel(from, a->parcel, bytes, a->held, incomplete);
     if (!ok) {
-      if (reply_target* answer = replies_.take(a->header.reply, from))
+      if (reply_target* answer = replies_.take(header.reply, from))
         answer->fail(std::make_exception_ptr(locality_lost(from, incomplete)));
       return;
     }
     wire_reader r({a->payload.get(), bytes});
-    if (!take(from, a->header, r, nullptr)) refuse(from, "a parcel's contents do not match its action");
+    if (!take(from, a->parcel, r, nullptr, a->held)) refuse(from, "a parcel's contents do not match its action");
   } else if (a->task != nullptr) {
-    if (ok) return start(a->task, *all_actions()[a->header.action], from);
+    if (ok) return start(a->task, *all_actions()[header.action], from);
     a->task->drop(a->task);
-    if (a->header.reply != 0 && !is_lost(from))
-      detail::answer_with_error({this, from, 0, a->header.reply, a->header.action},
-                                std::make_exception_ptr(std::runtime_error(incomplete)));
+    const request q{this, from, 0, header.reply, header.action, caller_of(a->parcel), 0};
+    if (header.reply != 0 && !is_lost(q.answered()))
+      detail::answer_with_error(q, std::make_exception_ptr(std::runtime_error(incomplete)));
   } else if (ok) {
     a->answer->complete();
   } else if (a->informed) {

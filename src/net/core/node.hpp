@@ -44,6 +44,9 @@ class reply_target {
   }
 
   locality_id asked = no_locality;  ///< the locality that answers
+  /// A call of an object: the locality that has the object answers, and that may be any.
+  bool by_any = false;
+  std::uint16_t hops = 0;  ///< how often the call was forwarded before it reached `asked`
 
  protected:
   ~reply_target() = default;
@@ -57,6 +60,11 @@ class reply_table {
   std::uint64_t add(reply_target& t, locality_id asked);
   /// Removes and returns the entry; null if no entry has that number, or if another locality was asked.
   reply_target* take(std::uint64_t id, locality_id from) noexcept;
+  /// The call of an object is forwarded to `to`, for the time number `hops`: if that locality is lost before reached()
+  /// is called, or if the one that it was forwarded from is lost before, it fails.
+  void forwarded(std::uint64_t id, std::uint16_t hops, locality_id to);
+  /// The call has reached `at`, forwarded `hops` times, and no longer depends on those that forwarded it.
+  void reached(std::uint64_t id, std::uint16_t hops, locality_id at) noexcept;
   /// Removes and returns all entries that wait for this locality.
   std::vector<reply_target*> take_all(locality_id asked);
   /// The number of entries.
@@ -71,9 +79,17 @@ class reply_table {
   static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   reply_target* release(std::uint32_t index) noexcept;
+  [[nodiscard]] reply_target* find(std::uint64_t id) const noexcept;
+
+  struct forward {
+    std::uint64_t id = 0;
+    std::uint16_t hops = 0;
+    locality_id to = no_locality;
+  };
 
   mutable plx::detail::spinlock lock_;
   std::vector<slot> slots_;
+  std::vector<forward> forwards_;  // of calls that have not reached that locality, as far as is known
   std::uint32_t first_free_ = none;
   std::size_t used_ = 0;
 };
@@ -154,7 +170,23 @@ class node final : private receiver {
   /// The task of this call begins, or the call was dropped: its credits go back to its sender. Once per call.
   void note_begun(const request& q) noexcept {
     if (q.credits != 0) return_credits(q.from, q.credits);
+    if (q.held != 0) [[unlikely]]
+      held_pages_.fetch_sub(q.held, std::memory_order_relaxed);
   }
+  /// The receive budget: how many bytes of data of calls may arrive, or wait for their calls to begin, at the same
+  /// time, from all localities together. One message of any size may. By default an eighth of the machine's memory, in
+  /// a job divided by the localities of the host.
+  void bound_received(std::uint64_t bytes) noexcept {
+    most_held_pages_.store(pages_of(bytes), std::memory_order_relaxed);
+  }
+  /// So many localities of this host share its memory.
+  void share_memory(unsigned localities) noexcept;
+  /// The bytes that count, in pages of 4 KiB.
+  [[nodiscard]] std::uint64_t held_bytes() const noexcept {
+    return held_pages_.load(std::memory_order_relaxed) * page_bytes;
+  }
+  /// The answer of a call of this locality, which itself has the object by now.
+  void answer_here(const parcel_header& h, std::span<const std::byte> payload) noexcept;
   /// A post to a locality that is lost or has ended was dropped.
   void note_dropped() noexcept { port_.note_dropped(); }
 
@@ -166,8 +198,10 @@ class node final : private receiver {
 
  private:
   struct arriving;
+  struct arrived_parcel;
 
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override;
+  bool has_room(std::span<const std::byte> head, std::uint64_t bytes, bool others_wait) noexcept override;
   void* announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept override;
   void pieces_arrived(locality_id from, void* announced, bool ok) noexcept override;
   void pieces_lost(locality_id from, void* announced) noexcept override;
@@ -175,10 +209,17 @@ class node final : private receiver {
 
   static poll_result poll(void* self);
   poll_result nothing_came();
-  bool take(locality_id from, const parcel_header& h, wire_reader& r, arriving* later) noexcept;
-  void drop_parcel(locality_id from, const parcel_header& h, std::uint64_t bytes, const char* why) noexcept;
+  bool take(locality_id from, const arrived_parcel& p, wire_reader& r, arriving* later, std::uint32_t held) noexcept;
+  void drop_parcel(locality_id from, const arrived_parcel& p, std::uint64_t bytes, std::uint32_t held,
+                   const char* why) noexcept;
   [[nodiscard]] std::uint32_t credits_of(const parcel_header& h, std::uint64_t bytes) const noexcept;
   void return_credits(locality_id to, std::uint64_t n) noexcept;
+  static constexpr std::uint64_t page_bytes = 4096;
+  [[nodiscard]] static constexpr std::uint64_t pages_of(std::uint64_t bytes) noexcept {
+    return bytes / page_bytes + (bytes % page_bytes != 0);
+  }
+  [[nodiscard]] locality_id caller_of(const arrived_parcel& p) const noexcept;
+  [[nodiscard]] std::uint32_t held_by(const parcel_header& h, std::uint64_t bytes) const noexcept;
   void start(parcel_task* t, const action_entry& action, locality_id from) noexcept;
   service& make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&));
 
@@ -194,7 +235,9 @@ class node final : private receiver {
     std::atomic<std::uint64_t> sent{0}, started{0}, done{0};  // started: in a task, or about to be dropped
     std::atomic<std::uint64_t> begun{0}, reported{0};         // credits: of begun calls, and as reported to the sender
   };
-  std::vector<traffic> traffic_;          // by locality
+  std::vector<traffic> traffic_;  // by locality
+  std::atomic<std::uint64_t> held_pages_{0};
+  std::atomic<std::uint64_t> most_held_pages_;
   std::atomic<unsigned> being_taken_{0};  // messages whose parcels are being started
   std::uint64_t poller_ = 0;
   std::unique_ptr<waker> waker_;  // if the transport has a file descriptor for its events

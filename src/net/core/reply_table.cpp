@@ -1,5 +1,6 @@
 // The table of the answers that a locality waits for.
 #include <utility>
+#include <vector>
 
 #include "net/core/node.hpp"
 
@@ -25,20 +26,47 @@ reply_target* reply_table::release(std::uint32_t index) noexcept {
   if (++s.turn == 0) s.turn = 1;  // 0 is not a valid number
   s.next_free = std::exchange(first_free_, index);
   --used_;
-  return std::exchange(s.target, nullptr);
+  reply_target* const t = std::exchange(s.target, nullptr);
+  if (t->by_any && !forwards_.empty()) [[unlikely]]
+    std::erase_if(forwards_, [index](const forward& f) { return static_cast<std::uint32_t>(f.id) == index; });
+  return t;
+}
+
+reply_target* reply_table::find(std::uint64_t id) const noexcept {
+  const auto index = static_cast<std::uint32_t>(id);
+  return index < slots_.size() && slots_[index].turn == id >> 32 ? slots_[index].target : nullptr;
 }
 
 reply_target* reply_table::take(std::uint64_t id, locality_id from) noexcept {
-  const auto index = static_cast<std::uint32_t>(id);
   const plx::detail::spin_guard guard(lock_);
-  if (index >= slots_.size() || slots_[index].turn != id >> 32) return nullptr;
-  const reply_target* t = slots_[index].target;
-  return t == nullptr || t->asked != from ? nullptr : release(index);
+  const reply_target* t = find(id);
+  return t == nullptr || (t->asked != from && !t->by_any) ? nullptr : release(static_cast<std::uint32_t>(id));
+}
+
+// Messages of several localities about one call may overtake each other: the number of hops orders them.
+void reply_table::forwarded(std::uint64_t id, std::uint16_t hops, locality_id to) {
+  const plx::detail::spin_guard guard(lock_);
+  const reply_target* t = find(id);
+  if (t != nullptr && t->by_any && hops > t->hops) forwards_.push_back({id, hops, to});
+}
+
+void reply_table::reached(std::uint64_t id, std::uint16_t hops, locality_id at) noexcept {
+  const plx::detail::spin_guard guard(lock_);
+  reply_target* t = find(id);
+  if (t == nullptr || !t->by_any || hops <= t->hops) return;
+  t->asked = at;
+  t->hops = hops;
+  std::erase_if(forwards_, [id, hops](const forward& f) { return f.id == id && f.hops <= hops; });
 }
 
 std::vector<reply_target*> reply_table::take_all(locality_id asked) {
   std::vector<reply_target*> all;
   const plx::detail::spin_guard guard(lock_);
+  for (std::size_t k = forwards_.size(); k-- > 0;)
+    if (k < forwards_.size() && forwards_[k].to == asked) {
+      all.push_back(release(static_cast<std::uint32_t>(forwards_[k].id)));  // removes its forwards
+      k = forwards_.size();
+    }
   for (std::uint32_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].target != nullptr && slots_[i].target->asked == asked) all.push_back(release(i));
   return all;

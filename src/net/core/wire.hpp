@@ -217,6 +217,12 @@ void read(wire_reader& r, T& value) {
     r.bytes(&byte, 1);
     if (byte > 1) r.fail();
     value = static_cast<T>(byte == 1);
+  } else if constexpr (is_checked_enum<T>) {
+    static_assert(std::is_same_v<std::remove_const_t<decltype(last_enumerator<T>)>, T>);
+    std::make_unsigned_t<std::underlying_type_t<T>> number = 0;
+    r.bytes(&number, sizeof number);
+    if (number > static_cast<decltype(number)>(last_enumerator<T>)) r.fail(), number = 0;
+    value = static_cast<T>(number);
   } else if constexpr (is_bitwise<T>) {
     check_bitwise<T>();
     r.bytes(&value, sizeof value);
@@ -233,7 +239,7 @@ inline constexpr std::size_t least_bytes = is_bitwise<T> ? sizeof(T) : 0;
 template <class C>
 struct wire_sequence {
   using element = typename C::value_type;
-  static constexpr bool contiguous = is_bitwise<element> && !is_boolean<element>;
+  static constexpr bool contiguous = is_bitwise<element> && !is_boolean<element> && !is_checked_enum<element>;
 
   static void write(wire_writer& w, const C& c) {
     const std::uint64_t n = c.size();

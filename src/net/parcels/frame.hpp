@@ -1,6 +1,7 @@
 // The layout of a message's head: a frame of parcels.
 //
-//   frame_header, then per parcel: parcel_header, its number if it has one (numbered), payload
+//   frame_header, then per parcel: parcel_header, its number if it has one (numbered), the caller of a forwarded call,
+//   payload
 //
 // A frame with large arrays (pieces, net/transport/transport.hpp) holds one parcel. Received frames are checked before
 // use: sizes, the number of parcels, the protocol version. Thread safety: values. Cost: nothing is copied. Example:
@@ -31,9 +32,12 @@ enum parcel_flags : std::uint16_t {
   failed_call = 1,  ///< a reply: the call threw; the payload is a detail::failure
   in_piece = 2,     ///< the payload is the first piece, because it is too long for a head
   numbered = 4,     ///< a u64 precedes the payload and counts in its size: for traces (net/parcels/message_log.hpp)
+  forwarded = 8,    ///< a u64 precedes the payload, after the number: the caller, which the receiver answers
 };
 /// Size of a parcel's number.
 inline constexpr std::size_t number_bytes = sizeof(std::uint64_t);
+/// Size of the caller of a forwarded call.
+inline constexpr std::size_t caller_bytes = sizeof(std::uint64_t);
 
 /// Precedes each payload.
 struct parcel_header {
@@ -71,18 +75,16 @@ class frame_reader {
     if (header_.size > left_.size()) return fail("cut off in a parcel"), false;
     payload_ = left_.first(header_.size);
     left_ = left_.subspan(header_.size);
-    number_ = 0;
-    if ((header_.flags & numbered) != 0) {
-      if (payload_.size() < number_bytes) return fail("a parcel with a number is too short for it"), false;
-      std::memcpy(&number_, payload_.data(), number_bytes);
-      payload_ = payload_.subspan(number_bytes);
-    }
+    if (!take_if(numbered, number_)) return fail("a parcel with a number is too short for it"), false;
+    if (!take_if(forwarded, caller_)) return fail("a forwarded parcel is too short for its caller"), false;
     return true;
   }
   [[nodiscard]] const parcel_header& header() const noexcept { return header_; }
   [[nodiscard]] std::span<const std::byte> payload() const noexcept { return payload_; }
   /// The parcel's number, from 1 on; 0 if it has none.
   [[nodiscard]] std::uint64_t number() const noexcept { return number_; }
+  /// The locality that made a forwarded call, unchecked.
+  [[nodiscard]] std::uint64_t caller() const noexcept { return caller_; }
   /// The number of parcels according to the header; 0 if the header is malformed.
   [[nodiscard]] std::uint32_t parcels() const noexcept { return parcels_; }
   [[nodiscard]] bool valid() const noexcept { return problem_ == nullptr; }
@@ -97,6 +99,15 @@ class frame_reader {
       return "an impossible number of parcels";
     return nullptr;
   }
+  // Takes a value from the begin of the payload if the parcel has that flag; false if it is too short.
+  bool take_if(parcel_flags flag, std::uint64_t& value) noexcept {
+    value = 0;
+    if ((header_.flags & flag) == 0) return true;
+    if (payload_.size() < sizeof value) return false;
+    std::memcpy(&value, payload_.data(), sizeof value);
+    payload_ = payload_.subspan(sizeof value);
+    return true;
+  }
   void fail(const char* problem) noexcept {
     problem_ = problem;
     count_ = 0;
@@ -106,7 +117,7 @@ class frame_reader {
   std::span<const std::byte> left_, payload_;
   std::uint32_t count_ = 0, parcels_ = 0;
   parcel_header header_;
-  std::uint64_t number_ = 0;
+  std::uint64_t number_ = 0, caller_ = 0;
   const char* problem_ = nullptr;
 };
 

@@ -1,5 +1,5 @@
 // The network of a simulation: messages between localities of one process, on a virtual clock. The seed determines the
-// delay of each message, their order, and when a locality dies.
+// delay of each message, their order, and when a locality dies or stalls, or the network falls apart.
 //
 // It checks its users: memory of a message must not change before `sent`.
 //
@@ -32,6 +32,23 @@ struct sim_kill {
   double latest_s = 0;
 };
 
+/// A locality is stopped for a while, as by SIGSTOP: what is sent to it waits.
+struct sim_stall {
+  locality_id locality = 0;
+  double earliest_s = 0;
+  double latest_s = 0;
+  double lasts_s = 0;
+};
+
+/// Nothing arrives from these localities at the others, nor from the others here, until the partition is over; what is
+/// sent meanwhile arrives then. A partition for ever (lasts_s = infinity) is detected as the loss of each other.
+struct sim_partition {
+  std::vector<locality_id> side;
+  double earliest_s = 0;
+  double latest_s = 0;
+  double lasts_s = 0;
+};
+
 /// Options of net::simulation and of net::sim_network.
 struct sim_options {
   unsigned localities = 2;
@@ -44,6 +61,10 @@ struct sim_options {
   double detection_min_s = 1e-3;  ///< shortest time until a peer detects a death
   double detection_max_s = 10e-3;
   std::vector<sim_kill> kills{};
+  std::vector<sim_stall> stalls{};
+  std::vector<sim_partition> partitions{};
+  std::size_t window_bytes = 0;    ///< bytes in flight from one locality to another, or one message; 0: no limit
+  double receive_bytes_per_s = 0;  ///< the rate at which a locality can receive; 0: no limit
   std::size_t max_head_bytes = 8192;
   unsigned credits = 0;       ///< of each receiver (net/parcels/parcel_port.hpp); 0: few or many, chosen by the seed
   double step_max_s = 1e-6;   ///< maximum time of one scheduler step
@@ -53,9 +74,10 @@ struct sim_options {
 
 /// Statistics of a simulated network.
 struct sim_counts {
-  std::uint64_t sent = 0;       ///< send() was called
-  std::uint64_t delivered = 0;  ///< a receiver was called
-  std::uint64_t dropped = 0;    ///< dropped: from or to a locality that had died
+  std::uint64_t sent = 0;                ///< send() was called
+  std::uint64_t delivered = 0;           ///< a receiver was called
+  std::uint64_t dropped = 0;             ///< dropped: from or to a locality that had died, or was cut off
+  std::size_t most_in_flight_bytes = 0;  ///< from one locality to another
 };
 
 class sim_network {
@@ -83,9 +105,20 @@ class sim_network {
   struct message;
   struct event;
   struct mailbox;
+  struct partition {
+    ticks begin = 0, end = 0;
+    std::vector<locality_id> side;
+
+    [[nodiscard]] bool parts(locality_id a, locality_id b) const noexcept;
+  };
 
   void send(locality_id from, locality_id to, outgoing& m) noexcept;
   void carry(locality_id from, locality_id to, const std::shared_ptr<message>& m);
+  void has_left(locality_id from, locality_id to, outgoing& m, const std::shared_ptr<message>& data, bool late);
+  void has_arrived(locality_id from, locality_id to, std::size_t bytes);
+  void empty_window(locality_id from, locality_id to, ticks when, bool ok);
+  [[nodiscard]] ticks when_connected(locality_id from, locality_id to, ticks when);
+  void fall_apart(const sim_partition& p);
   void schedule(locality_id at, event e);
   void expect_next(locality_id at) noexcept;
   bool next_event(locality_id at);
@@ -99,6 +132,7 @@ class sim_network {
   sim_scheduler& scheduler_;
   const sim_options options_;
   std::vector<std::unique_ptr<mailbox>> boxes_;  // by locality
+  std::vector<partition> partitions_;
   std::uint64_t next_number_ = 0;
   sim_counts counts_;
   std::vector<std::string> log_;

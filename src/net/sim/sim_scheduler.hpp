@@ -66,6 +66,8 @@ class sim_scheduler {
   void advance(ticks to) noexcept;
   /// The seed's decisions.
   seeded_choice& choose() noexcept { return choose_; }
+  /// That member, which has the turn, does not run before this time.
+  void stall(unsigned which, ticks until) noexcept;
   /// The next external event for that member will happen at `when`; never: there is none.
   void expect(unsigned which, ticks when) noexcept;
 

@@ -53,6 +53,7 @@ struct sim_scheduler::member final : plx::detail::conductor {
   state is = state::away;
   bool polled = false;
   ticks deadline = never, expected = never;
+  ticks stalled_until = 0;
 };
 
 sim_scheduler::sim_scheduler(unsigned members, std::uint64_t seed, ticks step_ns, ticks limit_ns)
@@ -70,6 +71,8 @@ void sim_scheduler::expect(unsigned which, ticks when) noexcept {
   if (when != never) askings_ = 0;
   members_[which]->expected = when;
 }
+
+void sim_scheduler::stall(unsigned which, ticks until) noexcept { members_[which]->stalled_until = until; }
 
 void sim_scheduler::open() noexcept {
   const std::lock_guard guard(lock_);
@@ -93,6 +96,7 @@ void sim_scheduler::begin(member& s) {
 }
 
 bool sim_scheduler::can_go_on(const member& s) const noexcept {
+  if (s.stalled_until > clock_) return false;
   return s.is == state::ready || (s.is == state::idle && std::min(s.deadline, s.expected) <= clock_);
 }
 
@@ -113,8 +117,13 @@ bool sim_scheduler::turn(member& s) {
     end_run();
     return false;
   }
-  if (choose_(4) != 0) return true;
-  if (member* other = pick(); other != &s) hand_over(other, s);
+  if (s.stalled_until <= clock_ && choose_(4) != 0) return true;
+  member* other = pick();
+  if (other == nullptr) other = next_of_idle();  // this one is stalled
+  if (other == nullptr)
+    end_run();
+  else if (other != &s)
+    hand_over(other, s);
   return s.now_on;
 }
 
@@ -137,7 +146,8 @@ sim_scheduler::member* sim_scheduler::next_of_idle() noexcept {
   ticks event = never;
   bool polled = false;
   for (const auto& s : members_) {
-    event = std::min({event, s->deadline, s->expected});
+    const ticks due = s->is == state::ready ? s->stalled_until : std::min(s->deadline, s->expected);
+    event = std::min(event, std::max(due, s->stalled_until));
     polled |= s->polled;
   }
   const ticks asking = polled ? clock_ + (first_asking << askings_) : never;

@@ -171,6 +171,7 @@ void job::start(job_options options) {
   // From here on workers use the transport's library; the main thread must not use it until the node has stopped.
   p->home = std::make_unique<runtime>(options.runtime);
   p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
+  p->node->share_memory(static_cast<unsigned>(std::count(hosts.begin(), hosts.end(), mine.host)));
   p->node->get<net::job_counters>();
   net::collective::open_shm(*p->node, std::move(mail), hosts);
   p->traced = peers.size() > 1 && probe::has_word(infos[0].measures, "trace");

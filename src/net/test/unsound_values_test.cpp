@@ -46,6 +46,8 @@ std::atomic<int> believed{0};
 void believes(sender) { ++believed; }
 int answers(int x, sender) { return x; }
 void takes_flags(const std::array<bool, 4>&) { ++believed; }
+enum class colour : std::int16_t { red, green, blue };
+void takes_colours(colour, const std::vector<colour>&) { ++believed; }
 void throws_loss_of(locality_id who) { throw locality_lost(who, "it was never there"); }
 
 // Sends a parcel for the action of that name with arbitrary values, as another program could.
@@ -68,6 +70,9 @@ void send_raw(const std::string& function, std::uint64_t reply, V... values) {
 }
 
 }  // namespace unsound_values
+
+template <>
+inline constexpr auto plx::last_enumerator<unsound_values::colour> = unsound_values::colour::blue;
 
 namespace {
 
@@ -123,6 +128,19 @@ TEST(UnsoundValues, InvalidBools) {
   EXPECT_EQ(believed, 2);
 }
 
+TEST(UnsoundValues, ValuesThatTheEnumerationDoesNotHave) {
+  using std::int16_t, std::uint64_t;
+  believed = 0;
+  expect_refused(3, [] {
+    send_raw("takes_colours", 0, int16_t{3}, uint64_t{0});
+    send_raw("takes_colours", 0, int16_t{-1}, uint64_t{0});
+    send_raw("takes_colours", 0, int16_t{2}, uint64_t{2}, int16_t{0}, int16_t{3});
+    send_raw("takes_colours", 0, int16_t{2}, uint64_t{2}, int16_t{0}, int16_t{2});
+    EXPECT_NO_THROW(async<&takes_colours>(0, colour::blue, std::vector<colour>(100, colour::green)).get());
+  });
+  EXPECT_EQ(believed, 2);
+}
+
 TEST(UnsoundValues, Termination) {
   net::test::localities all(2);
   all.run_all([] { net::node_here().get<net::termination>().wait_for_all(); });
@@ -147,11 +165,8 @@ TEST(UnsoundValues, CreditsThatWereNotGiven) {
 }
 
 TEST(UnsoundValues, References) {
-  expect_refused(8, [] {
-    const gid nobody_has{0, 1, 123'456};
-    gid ours = nobody_has, theirs = nobody_has;
-    while (hash_of(ours) % 2 != 0) ++ours.number;      // its directory is locality 0
-    while (hash_of(theirs) % 2 != 1) ++theirs.number;  // locality 1
+  expect_refused(7, [] {
+    const gid ours{0, 1, 123'456}, theirs{1, 1, 123'456}, impossible{none_such, 1, 1};  // of no object
     using namespace net::detail;
     const auto say = [](auto fill) {
       reference_updates l;
@@ -159,19 +174,21 @@ TEST(UnsoundValues, References) {
       post<&agas_updates>(0, sender{1}, l);
     };
     say([](reference_updates& l) { l.losses = 1'000'000, l.releases = {}, l.acknowledged = {{gid{0, 1, 1}, 7}}; });
-    say([&](reference_updates& l) { l.claims = {{theirs, 1}}; });
-    say([&](reference_updates& l) { l.releases = {{theirs, 1}}; });
+    say([&](reference_updates& l) { l.claims = {{impossible, 1}}; });
+    say([&](reference_updates& l) { l.releases = {{impossible, 1}}; });
+    say([&](reference_updates& l) { l.registrations = {{impossible, 1}}; });
     say([&](reference_updates& l) { l.destroys = {ours}; });
     say([&](reference_updates& l) { l.claim_results = {{ours, 1, 1}}; });
     say([&](reference_updates& l) { l.places = {{ours, {none_such, 1}}}; });
     // A message without effect is not refused.
     say([&](reference_updates& l) {
       l.acknowledged = {{ours, ~std::uint64_t{0}}}, l.releases = {{ours, 9}}, l.destroys = {theirs};
+      l.registrations = {{ours, 9}}, l.registered = {ours, impossible};
     });
-    EXPECT_FALSE(async<&agas_entered>(0, sender{1}, ours, none_such, std::uint64_t{1}).get());
-    EXPECT_FALSE(async<&agas_entered>(0, sender{1}, theirs, locality_id{1}, std::uint64_t{1}).get());
     EXPECT_FALSE(async<&agas_moved>(0, sender{1}, ours, 1u).get());
     EXPECT_FALSE(async<&agas_take_back>(0, sender{1}, ours, 0u).get());
+    EXPECT_FALSE(async<&agas_moved>(0, sender{1}, impossible, 1u).get());
+    EXPECT_FALSE(async<&agas_take_back>(0, sender{1}, impossible, 0u).get());
   });
 }
 

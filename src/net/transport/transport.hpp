@@ -55,6 +55,12 @@ class receiver {
   virtual ~receiver() = default;
   /// A message without pieces. `head` is valid during the call.
   virtual void arrived(locality_id from, std::span<const std::byte> head) noexcept = 0;
+  /// Whether a message with pieces of that many bytes may be announced now. If not, the transport asks again at later
+  /// calls of progress(), in the order of arrival, and receives none of its pieces before. `others_wait`: messages that
+  /// arrived earlier.
+  virtual bool has_room(std::span<const std::byte> /*head*/, std::uint64_t /*bytes*/, bool /*others_wait*/) noexcept {
+    return true;
+  }
   /// A message with pieces. Its `head` is valid during the call, and the sizes in `places` are those of the pieces; the
   /// receiver sets their memory. The result is passed to pieces_arrived(), and the memory stays valid until then, even
   /// if a peer is lost. Null: the message is refused, and its pieces are discarded.

@@ -3,6 +3,8 @@
 // and at the end no reference and no object is left.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <limits>
 #include <set>
 
 #include "net/archive.hpp"
@@ -31,6 +33,10 @@ struct cell {
     this_thread::sleep_for(std::chrono::microseconds(100));
     return depth == 0 ? ++calls : async<&cell::busy>(self, self, depth - 1).get();
   }
+  int rest(int us) {
+    this_thread::sleep_for(std::chrono::microseconds(us));
+    return ++calls;
+  }
   int call_friend(int n) { return friend_of ? async<&cell::call>(friend_of, n).get() : 0; }
   template <class Archive>
   void serialize(Archive& archive) {
@@ -48,6 +54,7 @@ struct happenings {
 };
 happenings* now = nullptr;
 
+void migrate_from_there(const global<cell>& c, locality_id to) { migrate(c, to).get(); }
 void give(const global<cell>& c) { now->held[find_here()].push_back(c); }
 
 template <class T>
@@ -125,7 +132,7 @@ net::agas_counts sums_of(net::simulation& sim, const std::set<locality_id>& dead
     const auto c = sim.at(i).get<net::agas>().counts();
     sum.objects += c.objects, sum.references += c.references, sum.entries += c.entries, sum.holders += c.holders;
     sum.migrations += c.migrations, sum.claims += c.claims, sum.releases += c.releases;
-    sum.created += c.created, sum.destroyed += c.destroyed;
+    sum.created += c.created, sum.destroyed += c.destroyed, sum.lost += c.lost;
   }
   return sum;
 }
@@ -147,6 +154,7 @@ void check(const net::sim_options& options, const std::set<locality_id>& dead) {
   EXPECT_EQ(sum.entries, 0u);
   EXPECT_EQ(sum.holders, 0u);
   EXPECT_EQ(sum.references, 0u);
+  EXPECT_EQ(sum.lost, 0u);
   EXPECT_GT(h.answered, 5);
   EXPECT_EQ(h.other, 0);
   if (dead.empty()) {
@@ -157,9 +165,13 @@ void check(const net::sim_options& options, const std::set<locality_id>& dead) {
   now = nullptr;
 }
 
+// Fewer than others, which take long enough.
+std::uint64_t some_seeds() { return std::max<std::uint64_t>(plx::testing::seed_count() / 5, 1); }
+
 template <class Options>
-void with_seeds(Options options_of, const std::set<locality_id>& dead = {}) {
-  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+void with_seeds(Options options_of, const std::set<locality_id>& dead = {},
+                std::uint64_t seeds = plx::testing::seed_count()) {
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     check(options_of(seed), dead);
     if (::testing::Test::HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
@@ -179,6 +191,38 @@ TEST(AgasSim, NothingIsLeftAfterALoss) {
             .localities = n_localities, .seed = seed, .kills = {{.locality = 3, .earliest_s = 1e-4, .latest_s = 3e-3}}};
       },
       {3});
+}
+
+// One locality is stopped for a minute, one is cut off for two seconds, and the network is slow.
+net::sim_options stalls_and_partitions(std::uint64_t seed) {
+  return {.localities = n_localities,
+          .seed = seed,
+          .stalls = {{1, 0, 2e-3, 60}},
+          .partitions = {{{2}, 0, 2e-3, 2}},
+          .window_bytes = 3000,
+          .receive_bytes_per_s = 20e6};
+}
+TEST(AgasSim, NothingIsLeftAfterStallsAndPartitions) { with_seeds(stalls_and_partitions, {}, some_seeds()); }
+
+TEST(AgasSim, NothingIsLeftAfterALossAmongStallsAndPartitions) {
+  with_seeds(
+      [](std::uint64_t seed) {
+        net::sim_options options = stalls_and_partitions(seed);
+        options.kills = {{.locality = 3, .earliest_s = 1e-4, .latest_s = 3e-3}};
+        return options;
+      },
+      {3}, some_seeds());
+}
+
+// The other side is lost to each side, and to this test as well.
+TEST(AgasSim, NothingIsLeftAfterAPartitionForEver) {
+  with_seeds(
+      [](std::uint64_t seed) {
+        return net::sim_options{.localities = n_localities,
+                                .seed = seed,
+                                .partitions = {{{0, 3}, 1e-4, 3e-3, std::numeric_limits<double>::infinity()}}};
+      },
+      {0, 3}, some_seeds());
 }
 
 TEST(AgasSim, CallsRunExactlyOnceWhileObjectsMove) {
@@ -208,6 +252,121 @@ TEST(AgasSim, CallsRunExactlyOnceWhileObjectsMove) {
     EXPECT_EQ(sums_of(sim, {}).objects, 0u);
     EXPECT_GT(sums_of(sim, {}).migrations, 4u);
     now = nullptr;
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+// The creator of some objects dies, and with some seeds the next directory of some of them as well, while they are
+// moved, called and passed on: those that lived elsewhere are called by all survivors afterwards, and nothing is left.
+TEST(AgasSim, TheDeathOfADirectoryDestroysNothing) {
+  int moved_in_all = 0, called = 0;
+  for (std::uint64_t seed = 1; seed <= some_seeds(); ++seed) {
+    const bool two = seed % 3 == 0;
+    std::vector<net::sim_kill> kills{{.locality = 3, .earliest_s = 1e-4, .latest_s = 3e-3}};
+    if (two) kills.push_back({.locality = 2, .earliest_s = 1e-4, .latest_s = 12e-3});
+    net::simulation sim({.localities = n_localities, .seed = seed, .kills = kills});
+    happenings h;
+    h.dead = {3};
+    if (two) h.dead.insert(2);
+    now = &h;
+    std::set<gid> moved;
+    sim.run([&] {
+      if (h.dead.contains(find_here())) return;
+      const auto next = static_cast<locality_id>((find_here() + 1) % (two ? 2 : 3));
+      for (int i = 0; i < 6; ++i) {
+        try {
+          const auto c = new_<cell>(3).get();
+          migrate(c, i % 2 == 0 ? find_here() : next).get();
+          post<&give>(next, c);
+          async<&cell::call>(c, 1).get();
+          post<&give>(find_here(), c);
+          moved.insert(c.id());
+        } catch (const locality_lost&) {
+          ++h.lost;
+        }
+      }
+    });
+    for (const locality_id i : h.dead) sim.kill(i);
+    sim.run([] { this_thread::sleep_for(std::chrono::milliseconds(50)); });
+    moved_in_all += static_cast<int>(moved.size());
+    sim.run([&] {
+      if (h.dead.contains(find_here())) return;
+      for (const auto& c : h.held[find_here()])
+        if (moved.contains(c.id())) {
+          EXPECT_GT(async<&cell::call>(c, 1).get(), 0);
+          ++called;
+        }
+      for (const auto& c : h.held[find_here()])
+        if (moved.contains(c.id())) {
+          EXPECT_NO_THROW(migrate(c, find_here()).get());
+        }
+    });
+    for (const locality_id i : h.dead) h.held[i].clear();
+    sim.run(forget);
+    const auto sum = sums_of(sim, h.dead);
+    EXPECT_EQ(sum.objects, 0u);
+    EXPECT_EQ(sum.references, 0u);
+    EXPECT_EQ(sum.entries, 0u);
+    EXPECT_EQ(sum.holders, 0u);
+    EXPECT_EQ(sum.lost, 0u);
+    now = nullptr;
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+  EXPECT_GT(moved_in_all, static_cast<int>(some_seeds()));
+  EXPECT_GT(called, moved_in_all);
+}
+
+// A call is forwarded by a locality that neither has the object nor made the call, and that dies while it runs.
+TEST(AgasSim, TheDeathOfALocalityThatForwardedACallDoesNotConcernIt) {
+  for (std::uint64_t seed = 1; seed <= some_seeds(); ++seed) {
+    net::simulation sim({.localities = n_localities, .seed = seed});
+    std::uint64_t forwards = 0;
+    sim.run_root([&] {
+      const auto c = new_<cell>(1).get();
+      async<&migrate_from_there>(3, c, seed % 2 == 0 ? 2 : 3).get();  // this locality does not learn it, and calls 1
+      auto call = async<&cell::rest>(c, 30'000);
+      this_thread::sleep_for(std::chrono::milliseconds(5));
+      EXPECT_FALSE(call.is_ready());
+      forwards = sim.at(1).get<net::agas>().counts().forwards;
+      sim.kill(1);
+      EXPECT_EQ(call.get(), 1);
+      EXPECT_EQ(async<&cell::call>(c, 1).get(), 2);
+    });
+    EXPECT_GE(forwards, 1u);
+    for (const locality_id i : {0u, 2u, 3u}) EXPECT_EQ(sim.at(i).replies().size(), 0u);
+    const auto sum = sums_of(sim, {1});
+    EXPECT_EQ(sum.objects + sum.references + sum.entries + sum.lost, 0u);
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+// The locality that a call was forwarded to dies: the caller, which called another one, gets the error.
+TEST(AgasSim, ACallThatWasForwardedToALostLocalityFails) {
+  for (std::uint64_t seed = 1; seed <= some_seeds(); ++seed) {
+    net::simulation sim({.localities = n_localities, .seed = seed, .kills = {{2, 0, 1e-3}}});
+    int answered = 0, lost = 0;
+    sim.run_root([&] {
+      try {
+        const auto c = new_<cell>(1).get();
+        async<&migrate_from_there>(3, c, 2).get();
+        for (int i = 0; i < 100; ++i) async<&cell::rest>(c, 50).get(), ++answered;
+      } catch (const locality_lost& e) {
+        EXPECT_EQ(e.which(), 2u);
+        ++lost;
+      }
+    });
+    EXPECT_LE(lost, 1);
+    EXPECT_GE(answered + lost, 1);
+    EXPECT_EQ(sim.at(0).replies().size(), 0u);
     if (HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;

@@ -530,18 +530,44 @@ TEST(Agas, TheCacheIsCorrectedOnce) {
   expect_nothing_left(all, 4);
 }
 
-TEST(Agas, EntriesAreDistributedEvenly) {
+TEST(Agas, TheDirectoryIsTheCreator) {
   net::test::localities all(4);
   all.run(0, [&all] {
     std::vector<global<counter>> many;
-    for (int i = 0; i < 400; ++i) many.push_back(new_<counter>(1).get());
-    for (unsigned i = 0; i < 4; ++i) {
-      const auto here = all.at(i).get<net::agas>().counts().entries;
-      EXPECT_GT(here, 60u) << i;
-      EXPECT_LT(here, 140u) << i;
-    }
+    for (int i = 0; i < 40; ++i) many.push_back(new_<counter>(1).get());
+    for (unsigned i = 0; i < 4; ++i) EXPECT_EQ(all.at(i).get<net::agas>().counts().entries, i == 1 ? 40u : 0u) << i;
   });
   expect_nothing_left(all, 4);
+}
+
+TEST(Agas, TheDirectoriesOfALostLocalityAreDistributedEvenly) {
+  net::test::localities all(4);
+  std::vector<global<counter>> many;
+  all.run(0, [&many] {
+    for (int i = 0; i < 400; ++i) many.push_back(new_<counter>(1, i).get());
+    std::vector<future<void>> moves;
+    for (auto& c : many) moves.push_back(migrate(c, 2));
+    for (auto& m : moves) m.get();
+  });
+  all.lose(1);
+  all.settle();  // until the directories have moved
+  all.run(0, [&] {
+    for (int i = 0; i < 400; ++i) EXPECT_EQ(async<&counter::value>(many[static_cast<std::size_t>(i)]).get(), i);
+    EXPECT_TRUE(comes_true(
+        [&all] {
+          std::uint64_t sum = 0;
+          for (const unsigned i : {0u, 2u, 3u}) sum += all.at(i).get<net::agas>().counts().entries;
+          return sum == 400;
+        },
+        this_thread::yield));
+    for (const unsigned i : {0u, 2u, 3u}) {
+      const auto here = all.at(i).get<net::agas>().counts().entries;
+      EXPECT_GT(here, 70u) << i;
+      EXPECT_LT(here, 240u) << i;
+    }
+    many.clear();
+  });
+  EXPECT_TRUE(comes_true([] { return alive == 0; }, std::this_thread::yield));
 }
 
 TEST(Agas, CountsAreCounters) {

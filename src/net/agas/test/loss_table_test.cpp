@@ -16,6 +16,12 @@ constexpr gid first{1, 7, 1}, second{1, 7, 2};
 // The table of locality 0 of four.
 struct LossLedger : ::testing::Test {
   table l{0, 4};
+  /// Nothing here depends on the lost locality.
+  bool lose(locality_id who) {
+    const auto epoch = l.add(who);
+    if (epoch) l.end_claim(*epoch);
+    return epoch.has_value();
+  }
 };
 
 TEST_F(LossLedger, SettledWithoutLosses) {
@@ -29,15 +35,15 @@ TEST_F(LossLedger, SettledWithoutLosses) {
 }
 
 TEST_F(LossLedger, ALossCountsOnce) {
-  EXPECT_TRUE(l.add(3));
-  EXPECT_FALSE(l.add(3));
+  EXPECT_TRUE(lose(3));
+  EXPECT_FALSE(lose(3));
   EXPECT_EQ(l.seen(), 1u);
-  EXPECT_TRUE(l.add(2));
+  EXPECT_TRUE(lose(2));
   EXPECT_EQ(l.seen(), 2u);
 }
 
 TEST_F(LossLedger, SettledWhenAllSurvivorsHaveReplied) {
-  l.add(3);
+  lose(3);
   EXPECT_FALSE(l.settled_or_defer(first, 0));
   l.answer(3, 1);
   EXPECT_TRUE(l.ready().empty());
@@ -52,9 +58,21 @@ TEST_F(LossLedger, SettledWhenAllSurvivorsHaveReplied) {
   EXPECT_TRUE(l.settled_or_defer(first, 0));
 }
 
+TEST_F(LossLedger, SurvivorsAreAskedOnceIfSomethingHasToBeDecided) {
+  lose(3);
+  EXPECT_TRUE(l.unasked().empty());
+  EXPECT_FALSE(l.settled_or_defer(first, 0));
+  EXPECT_EQ(l.unasked(), std::vector<locality_id>{3});
+  EXPECT_TRUE(l.unasked().empty());
+  lose(2);
+  EXPECT_EQ(l.unasked(), std::vector<locality_id>{2});
+  EXPECT_FALSE(l.settled_or_defer(second, 0));
+  EXPECT_TRUE(l.unasked().empty());
+}
+
 TEST_F(LossLedger, EarlierClaimsDelayIt) {
   const unsigned before = l.begin_claim();
-  l.add(3);
+  lose(3);
   const unsigned after = l.begin_claim();
   EXPECT_NE(before, after);
   l.answer(3, 1);
@@ -71,7 +89,7 @@ TEST_F(LossLedger, LossesKnownToOthersAreAwaited) {
   EXPECT_FALSE(l.settled_or_defer(first, 1));
   EXPECT_TRUE(l.ready().empty());
   EXPECT_TRUE(l.settled_or_defer(second, 0));
-  l.add(3);
+  lose(3);
   EXPECT_TRUE(l.ready().empty());
   l.answer(3, 1);
   l.answer(3, 2);
@@ -79,18 +97,32 @@ TEST_F(LossLedger, LossesKnownToOthersAreAwaited) {
 }
 
 TEST_F(LossLedger, LostLocalitiesNeedNotReply) {
-  l.add(3);
+  lose(3);
   EXPECT_FALSE(l.settled_or_defer(first, 0));
-  l.add(2);
+  lose(2);
   l.answer(3, 1);
   EXPECT_TRUE(l.ready().empty());  // the second loss has no replies
   l.answer(2, 1);
   EXPECT_EQ(l.ready(), std::vector<gid>{first});
 }
 
-TEST_F(LossLedger, CanBeSettledFromTheStart) {
-  EXPECT_TRUE(l.add(3, true));
-  EXPECT_TRUE(l.settled_or_defer(first, 1));
+// References claimed at the lost directory are claimed again before the loss is settled.
+TEST_F(LossLedger, ClaimsThatAreMadeAgainDelayIt) {
+  EXPECT_FALSE(l.knows(3));
+  const auto epoch = l.add(3);
+  ASSERT_TRUE(epoch);
+  EXPECT_TRUE(l.knows(3));
+  l.answer(3, 1);
+  l.answer(3, 2);
+  l.ask({3, 1});
+  EXPECT_FALSE(l.settled_or_defer(first, 0));
+  l.begin_claim(*epoch);
+  l.end_claim(*epoch);
+  EXPECT_TRUE(l.ready().empty());
+  EXPECT_TRUE(l.answerable().empty());
+  l.end_claim(*epoch);
+  EXPECT_EQ(l.ready(), std::vector<gid>{first});
+  EXPECT_EQ(l.answerable(), (std::vector<question>{{3, 1}}));
 }
 
 TEST_F(LossLedger, QuestionsWaitForTheLossAndEarlierClaims) {
@@ -98,7 +130,7 @@ TEST_F(LossLedger, QuestionsWaitForTheLossAndEarlierClaims) {
   l.ask({3, 1});
   l.ask({3, 1});                        // repeated before the reply
   EXPECT_TRUE(l.answerable().empty());  // this locality does not know the loss
-  l.add(3);
+  lose(3);
   EXPECT_TRUE(l.answerable().empty());
   const unsigned after = l.begin_claim();
   l.ask({3, 2});
@@ -111,9 +143,9 @@ TEST_F(LossLedger, QuestionsWaitForTheLossAndEarlierClaims) {
 }
 
 TEST_F(LossLedger, QuestionsOfALaterLossWaitForClaimsBetween) {
-  l.add(3);
+  lose(3);
   const unsigned between = l.begin_claim();
-  l.add(2);
+  lose(2);
   l.ask({3, 1});
   l.ask({2, 1});
   EXPECT_EQ(l.answerable(), (std::vector<question>{{3, 1}}));
@@ -131,7 +163,7 @@ TEST_F(LossLedger, EachDeferredIdIsReturnedOnce) {
   });
   std::thread losses([&] {
     for (const locality_id who : {3u, 2u}) {
-      l.add(who);
+      lose(who);
       for (const locality_id from : {1u, 2u}) l.answer(who, from);
     }
   });

@@ -24,6 +24,7 @@ using namespace plx;
 // Counts of the current run; one locality of a simulation runs at a time.
 struct run_counts {
   int posted = 0, begun = 0, most_waiting = 0;
+  std::uint64_t most_held_bytes = 0;
 };
 run_counts* of_run = nullptr;
 
@@ -135,16 +136,69 @@ TEST(FlowControl, CallsOfAnObjectThatMoves) {
   });
 }
 
+// Each post is either sent, for which there are credits, or counted as dropped; also one that waits for credits.
 TEST(FlowControl, ADeathEndsTheWait) {
+  constexpr std::uint64_t credits = 4, each = 200;
   bool any_dropped = false;
-  with_seeds({.localities = 3, .kills = {{0, 0, 300e-6}}, .credits = 4}, [&](net::simulation& sim) {
+  with_seeds({.localities = 3, .kills = {{0, 0, 300e-6}}, .credits = credits}, [&](net::simulation& sim) {
     sim.run([&] {
-      if (find_here() != 0) send_to(0, 200);
+      if (find_here() != 0) send_to(0, each);
     });
-    EXPECT_EQ(of_run->posted, 400);
-    for (locality_id i = 1; i < 3; ++i) any_dropped |= sim.at(i).port().counts().dropped != 0;
+    EXPECT_EQ(of_run->posted, 2 * static_cast<int>(each));
+    std::uint64_t sent = 0;
+    for (locality_id i = 1; i < 3; ++i) {
+      auto& port = sim.at(i).port();
+      sent += port.counts_of(0).parcels;
+      EXPECT_EQ(port.counts_of(0).parcels + port.counts().dropped, each);
+      any_dropped |= port.counts().dropped != 0;
+    }
+    EXPECT_LE(sent, static_cast<std::uint64_t>(of_run->begun) + 2 * credits);
   });
   EXPECT_TRUE(any_dropped) << "posts to a lost locality are counted";
+}
+
+// Four senders, each of which may have more data under way than the receiver takes from all.
+TEST(FlowControl, TheDataOfAllSendersAreBounded) {
+  constexpr std::uint64_t page = 4096, budget = 25 * page, few = 5000, many = 20'000;
+  with_seeds({.localities = 5, .credits = 64}, [&](net::simulation& sim) {
+    sim.at(0).bound_received(budget);
+    const auto note = [&sim] { of_run->most_held_bytes = std::max(of_run->most_held_bytes, sim.at(0).held_bytes()); };
+    sim.run([&] {
+      if (find_here() == 0) return;
+      std::vector<future<std::size_t>> all;
+      for (int i = 0; i < 8; ++i) {
+        all.push_back(async<&size_of>(0, std::vector<double>(few)));
+        note();
+      }
+      for (auto& f : all) {
+        EXPECT_EQ(f.get(), few);
+        note();
+      }
+    });
+    EXPECT_EQ(of_run->begun, 4 * 8);
+    EXPECT_LE(of_run->most_held_bytes, budget);
+    EXPECT_EQ(sim.at(0).held_bytes(), 0u);
+    sim.run([&] {  // each alone exceeds the budget
+      if (find_here() == 0) return;
+      EXPECT_EQ(async<&size_of>(0, std::vector<double>(many)).get(), many);
+    });
+    EXPECT_EQ(sim.at(0).held_bytes(), 0u);
+  });
+}
+
+TEST(FlowControl, ADeathGivesItsPartOfTheBudgetBack) {
+  with_seeds({.localities = 4, .kills = {{3, 0, 200e-6}}, .credits = 64}, [&](net::simulation& sim) {
+    sim.at(0).bound_received(50'000);
+    sim.run([&] {
+      if (find_here() == 0) return;
+      try {
+        for (int i = 0; i < 8; ++i) EXPECT_EQ(async<&size_of>(0, std::vector<double>(5000)).get(), 5000u);
+      } catch (const locality_lost&) {
+        EXPECT_EQ(find_here(), 3u);
+      }
+    });
+    EXPECT_EQ(sim.at(0).held_bytes(), 0u);
+  });
 }
 
 TEST(FlowControl, BoundsTheBacklogOfRealThreads) {

@@ -3,6 +3,7 @@
 // localities is lost.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <map>
 #include <string>
@@ -19,7 +20,7 @@ namespace sim_mixed {
 
 using namespace plx;
 
-constexpr unsigned n_localities = 4;
+unsigned n_localities = 4;  // of the current simulation
 
 // Record of the current run; one locality writes at a time.
 struct happenings {
@@ -172,9 +173,10 @@ void check(net::simulation& sim) {
   EXPECT_EQ(sim.network().under_way(), 0u);
 }
 
-void play(net::sim_options options) {
+void play(net::sim_options options, std::uint64_t seeds = plx::testing::seed_count()) {
   std::uint64_t answered = 0, failed = 0;
-  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+  n_localities = options.localities;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     happenings mine;
     mine.choose = net::seeded_choice(seed + 1'000'000);
@@ -189,14 +191,40 @@ void play(net::sim_options options) {
     now = nullptr;
     ASSERT_FALSE(::testing::Test::HasFailure());
   }
-  EXPECT_GT(answered, plx::testing::seed_count() * n_localities * 5);
+  EXPECT_GT(answered, seeds * (n_localities - options.kills.size()) * 5);
   EXPECT_EQ(failed != 0, !options.kills.empty());
 }
 
-TEST(SimMixed, EveryCallOnce) { play({.localities = n_localities}); }
-TEST(SimMixed, ADeathFailsWaitingCalls) {
-  play({.localities = n_localities, .detection_min_s = 1e-4, .kills = {{2, 0, 600e-6}}});
+// Fewer than others, which take long enough.
+std::uint64_t seeds_with_stalls() { return std::max<std::uint64_t>(plx::testing::seed_count() / 5, 1); }
+
+constexpr unsigned four = 4, sixteen = 16;
+
+// One locality is stopped for a minute, one is cut off for two seconds, and the network is slow: nothing is lost.
+net::sim_options stalls_and_partitions(unsigned localities) {
+  return {.localities = localities,
+          .stalls = {{1, 0, 300e-6, 60}, {3, 0, 500e-6, 1e-3}},
+          .partitions = {{{2}, 0, 300e-6, 2}, {{0, 1}, 0, 1e-3, 1e-3}},
+          .window_bytes = 3000,
+          .receive_bytes_per_s = 20e6};
 }
-TEST(SimMixed, ADeathOfTheRootFailsWaitingCalls) { play({.localities = n_localities, .kills = {{0, 0, 2e-3}}}); }
+
+TEST(SimMixed, EveryCallOnce) { play({.localities = four}); }
+TEST(SimMixed, ADeathFailsWaitingCalls) {
+  play({.localities = four, .detection_min_s = 1e-4, .kills = {{2, 0, 600e-6}}});
+}
+TEST(SimMixed, ADeathOfTheRootFailsWaitingCalls) { play({.localities = four, .kills = {{0, 0, 2e-3}}}); }
+TEST(SimMixed, StallsAndPartitionsLoseNothing) { play(stalls_and_partitions(four), seeds_with_stalls()); }
+TEST(SimMixed, StallsAndPartitionsOfSixteen) { play(stalls_and_partitions(sixteen), seeds_with_stalls()); }
+TEST(SimMixed, DeathsAmongStallsAndPartitions) {
+  net::sim_options options = stalls_and_partitions(four);
+  options.kills = {{2, 0, 600e-6}, {3, 0, 5e-3}};
+  play(options, seeds_with_stalls());
+}
+TEST(SimMixed, DeathsAmongStallsAndPartitionsOfSixteen) {
+  net::sim_options options = stalls_and_partitions(sixteen);
+  options.kills = {{2, 0, 600e-6}, {7, 0, 1e-3}, {8, 0, 5e-3}};
+  play(options, seeds_with_stalls());
+}
 
 }  // namespace

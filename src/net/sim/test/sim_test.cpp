@@ -2,7 +2,9 @@
 // a deadlock is reported.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <string>
 
 #include "net/action.hpp"
@@ -114,6 +116,113 @@ TEST(Sim, ADeathIsReportedOnceToEach) {
     int reports = 0;
     for (const auto& line : sim.network().log()) reports += line.find("peer-lost") != std::string::npos;
     EXPECT_EQ(reports, 4);  // 0 and 2 detect the loss of 1; 1 that of 0 and 2
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+// Fewer than others, which take long enough.
+std::uint64_t few_seeds() { return std::max<std::uint64_t>(plx::testing::seed_count() / 5, 1); }
+
+TEST(Sim, AWindowBoundsWhatIsInFlight) {
+  constexpr std::size_t window = 2000, largest = 4000 * sizeof(double);
+  for (std::uint64_t seed = 1; seed <= few_seeds(); ++seed) {
+    net::simulation sim({.localities = 3, .seed = seed, .window_bytes = window});
+    sim.run([] {
+      chatter();
+      for (const locality_id to : find_remote_localities()) {
+        auto large = async<&sum_of>(to, std::vector<double>(3000, 0.5));
+        EXPECT_EQ(async<&where>(to).get(), to);
+        EXPECT_EQ(large.get(), 1500.0);
+      }
+    });
+    EXPECT_EQ(sim.network().under_way(), 0u);
+    EXPECT_LT(sim.network().counts().most_in_flight_bytes, largest);
+    net::simulation small({.localities = 2, .seed = seed, .window_bytes = window});
+    small.run([] {
+      std::vector<future<double>> all;
+      for (int i = 0; i < 100; ++i) all.push_back(async<&sum_of>((find_here() + 1) % 2, std::vector<double>(100, 1.0)));
+      for (auto& f : all) EXPECT_EQ(f.get(), 100.0);
+    });
+    EXPECT_LE(small.network().counts().most_in_flight_bytes, std::max<std::size_t>(window, 8192));
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(Sim, AReceiverHasARate) {
+  net::simulation sim({.localities = 3, .receive_bytes_per_s = 1e6});
+  sim.run([] {
+    if (find_here() == 0) return;
+    EXPECT_EQ(async<&sum_of>(0, std::vector<double>(12'500, 0.0)).get(), 0);
+  });
+  EXPECT_GE(sim.now_s(), 0.2);  // 200 KB
+  EXPECT_LT(sim.now_s(), 0.25);
+}
+
+TEST(Sim, AStalledLocalityContinues) {
+  for (std::uint64_t seed = 1; seed <= few_seeds(); ++seed) {
+    net::simulation sim({.localities = 3, .seed = seed, .stalls = {{1, 10e-6, 20e-6, 60}}});
+    double others = 0;
+    sim.run([&] {
+      this_thread::sleep_for(std::chrono::microseconds(30));
+      if (find_here() != 0) return;
+      auto stalled = async<&where>(1);
+      EXPECT_EQ(async<&there_and_back>(2, 0, 6).get(), 6);
+      others = sim.now_s();
+      EXPECT_FALSE(stalled.is_ready());
+      EXPECT_EQ(stalled.get(), 1u);
+    });
+    EXPECT_LT(others, 1);
+    EXPECT_GE(sim.now_s(), 60);
+    EXPECT_LT(sim.now_s(), 61);
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(Sim, APartitionDelaysMessages) {
+  for (std::uint64_t seed = 1; seed <= few_seeds(); ++seed) {
+    net::simulation sim({.localities = 4, .seed = seed, .partitions = {{{0, 2}, 10e-6, 20e-6, 1}}});
+    sim.run([&] {
+      this_thread::sleep_for(std::chrono::microseconds(30));
+      EXPECT_EQ(async<&where>((find_here() + 2) % 4).get(), (find_here() + 2) % 4);
+      EXPECT_LT(sim.now_s(), 1);
+      EXPECT_EQ(async<&where>((find_here() + 1) % 4).get(), (find_here() + 1) % 4);
+      EXPECT_GE(sim.now_s(), 1);
+    });
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+TEST(Sim, EachSideOfAPartitionForEverLosesTheOther) {
+  for (std::uint64_t seed = 1; seed <= few_seeds(); ++seed) {
+    constexpr double for_ever = std::numeric_limits<double>::infinity();
+    net::simulation sim(
+        {.localities = 4, .seed = seed, .partitions = {{{0, 2}, 0, 100e-6, for_ever}}, .keep_log = true});
+    sim.run([&] {
+      const locality_id here = find_here(), near = (here + 2) % 4;
+      try {
+        while (true) EXPECT_EQ(async<&where>((here + 1) % 4).get(), (here + 1) % 4);
+      } catch (const locality_lost& e) {
+        EXPECT_EQ(e.which(), (here + 1) % 4);
+      }
+      this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(async<&where>(near).get(), near);
+      EXPECT_EQ(find_all_localities(), (std::vector<locality_id>{std::min(here, near), std::max(here, near)}));
+    });
+    int reports = 0;
+    for (const auto& line : sim.network().log()) reports += line.find("peer-lost") != std::string::npos;
+    EXPECT_EQ(reports, 8);
     if (HasFailure()) {
       ADD_FAILURE() << "seed " << seed;
       return;

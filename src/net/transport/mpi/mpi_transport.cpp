@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <numeric>
@@ -80,6 +81,9 @@ result<void> mpi_bootstrap::open() {
   if (initialized != 0) {
     mpi_.Query_thread(&level);
   } else {
+    // With more processes than cores Open MPI would otherwise yield the core at every look at the network: the runtime
+    // looks between tasks, and yields by itself when it has nothing to do.
+    setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0);
     if (const int r = mpi_.Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level); r != MPI_SUCCESS)
       return error{fmt::format("MPI_Init_thread failed: {}", mpi_.text(r))};
     ours_ = true;
@@ -204,6 +208,7 @@ bool mpi_transport::advance() noexcept {
   constexpr int most = 8;
   int times = 0;
   while (times < most && complete_some()) ++times;
+  if (!waiting_.empty()) take_waiting();
   return times != 0;
 }
 
@@ -413,6 +418,7 @@ void mpi_transport::take_head(std::size_t i, const MPI_Status& status) noexcept 
 }
 
 void mpi_transport::take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept {
+  const std::span<const std::byte> whole = bytes;
   const auto pieces = take_number(bytes), tag = take_number(bytes);
   if (pieces == 0 || pieces > most_pieces || bytes.size() < pieces * sizeof(std::uint64_t) || tag < first_piece_tag ||
       tag >= first_piece_tag + piece_tags)
@@ -424,6 +430,7 @@ void mpi_transport::take_announcement(locality_id from, std::span<const std::byt
     largest = std::max(largest, p.size_bytes);
     if (p.size_bytes > most_piece_bytes) return refuse(from, "an announced piece has an invalid size");
   }
+  if (keep_announcement(from, whole, bytes, places)) return;
   void* const announced = receiver_->announced(from, bytes, places);
   std::vector<std::byte> discarded;
   if (announced == nullptr) {  // the pieces arrive nevertheless
@@ -451,6 +458,31 @@ void mpi_transport::take_announcement(locality_id from, std::span<const std::byt
     receive_next(u);
   }
   if (u.open == 0) end(u);
+}
+
+// True if the receiver has no room yet: take_waiting() takes the announcement later. MPI then does not receive pieces,
+// except small ones, which it buffers.
+bool mpi_transport::keep_announcement(locality_id from, std::span<const std::byte> whole,
+                                      std::span<const std::byte> head, std::span<const place> places) noexcept {
+  std::uint64_t bytes = 0;
+  for (const place& p : places) bytes += p.size_bytes;
+  if (receiver_->has_room(head, bytes, !takes_waiting_ && !waiting_.empty())) return false;
+  waiting_.insert(takes_waiting_ ? waiting_.begin() : waiting_.end(), {from, {whole.begin(), whole.end()}});
+  unfinished_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+void mpi_transport::take_waiting() noexcept {
+  std::size_t others = waiting_.size();
+  while (others != 0 && waiting_.size() == others) {
+    const waiting first = std::move(waiting_.front());
+    waiting_.pop_front();
+    others = waiting_.size();
+    unfinished_.fetch_sub(1, std::memory_order_relaxed);
+    takes_waiting_ = true;
+    if (lost_[first.from] == 0) take_announcement(first.from, first.bytes);  // puts it back if there is no room
+    takes_waiting_ = false;
+  }
 }
 
 // The pieces of a refused message arrive nevertheless, in unknown number: nothing from that peer can be interpreted.

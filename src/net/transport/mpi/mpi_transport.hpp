@@ -14,6 +14,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -140,6 +141,9 @@ class mpi_transport final : public process_transport {
   bool complete_some() noexcept;
   void take_head(std::size_t i, const MPI_Status& status) noexcept;
   void take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept;
+  bool keep_announcement(locality_id from, std::span<const std::byte> whole, std::span<const std::byte> head,
+                         std::span<const place> places) noexcept;
+  void take_waiting() noexcept;
   void refuse(locality_id from, const char* why) noexcept;
   under_way& begin(locality_id peer) noexcept;
   void add(under_way& u, MPI_Request request) noexcept;
@@ -161,6 +165,12 @@ class mpi_transport final : public process_transport {
   std::vector<int> completed_;  // of one call of MPI_Testsome
   std::vector<MPI_Status> statuses_;
   std::vector<std::unique_ptr<under_way>> under_way_;
+  struct waiting {
+    locality_id from;
+    std::vector<std::byte> bytes;
+  };
+  std::deque<waiting> waiting_;  // announcements that the receiver has no room for yet
+  bool takes_waiting_ = false;   // the announcement that is being taken is the first of these
 };
 
 }  // namespace plx::net::detail

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/log.hpp"
 #include "net/transport/ucx/ucx_transport.hpp"
@@ -140,6 +141,15 @@ std::span<const std::byte> bytes_at(const void* data, std::size_t size_bytes) {
   return {static_cast<const std::byte*>(data), size_bytes};
 }
 
+/// Keeps a piece that has arrived before the receiver knows its message.
+ucs_status_t keep_early(ucx_receiving& r, std::uint32_t index, void* data, std::size_t bytes, bool rendezvous) {
+  r.early.push_back({index, rendezvous ? data : nullptr, bytes, {}});
+  if (rendezvous) return UCS_INPROGRESS;  // UCX keeps `data`
+  const auto here = bytes_at(data, bytes);
+  r.early.back().bytes.assign(here.begin(), here.end());
+  return UCS_OK;
+}
+
 bool comes_by_rendezvous(const ucp_am_recv_param_t* how) { return (how->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0; }
 
 }  // namespace
@@ -183,8 +193,10 @@ ucs_status_t ucx_transport::on_single(void* self, const void* header, std::size_
   if (p->lost) return UCS_OK;
   ucx_receiving& r = t.coming(*p, single_bit | ++t.singles_, 1);
   r.places[0].size_bytes = bytes;
-  t.announce(r, bytes_at(header, header_bytes).subspan(sizeof(ucx_signature)));
-  t.take_piece(r, 0, data, bytes, comes_by_rendezvous(how));
+  const bool rendezvous = comes_by_rendezvous(how);
+  if (!t.announce_if_room(r, bytes_at(header, header_bytes).subspan(sizeof(ucx_signature))))
+    return keep_early(r, 0, data, bytes, rendezvous);
+  t.take_piece(r, 0, data, bytes, rendezvous);
   return UCS_OK;
 }
 
@@ -201,20 +213,24 @@ ucs_status_t ucx_transport::on_announced(void* self, const void* header, std::si
       bytes < sizes_bytes)
     return t.refuse();
   ucx_receiving& r = t.coming(*p, h.number.message, h.number.pieces);
-  if (r.known || r.places.size() != h.number.pieces) return t.refuse();
+  if (r.known || !r.head.empty() || r.places.size() != h.number.pieces) return t.refuse();
   for (std::size_t i = 0; i < r.places.size(); ++i) {
     std::uint64_t size_bytes = 0;
     std::memcpy(&size_bytes, static_cast<const std::byte*>(data) + i * sizeof size_bytes, sizeof size_bytes);
     r.places[i].size_bytes = size_bytes;
   }
-  t.announce(r, bytes_at(data, bytes).subspan(sizes_bytes));
+  if (t.announce_if_room(r, bytes_at(data, bytes).subspan(sizes_bytes))) t.take_early_pieces(r);
+  return UCS_OK;
+}
+
+// The last piece destroys `r`.
+void ucx_transport::take_early_pieces(ucx_receiving& r) noexcept {
   auto early = std::move(r.early);
   for (auto& e : early) {
     const bool rendezvous = e.rendezvous != nullptr;
-    const bool taken = t.take_piece(r, e.index, rendezvous ? e.rendezvous : e.bytes.data(), e.size_bytes, rendezvous);
-    if (rendezvous && !taken) t.ucx_.am_data_release(t.worker_, e.rendezvous);
+    const bool taken = take_piece(r, e.index, rendezvous ? e.rendezvous : e.bytes.data(), e.size_bytes, rendezvous);
+    if (rendezvous && !taken) ucx_.am_data_release(worker_, e.rendezvous);
   }
-  return UCS_OK;
 }
 
 ucs_status_t ucx_transport::on_piece(void* self, const void* header, std::size_t header_bytes, void* data,
@@ -235,11 +251,7 @@ ucs_status_t ucx_transport::on_piece(void* self, const void* header, std::size_t
     t.take_piece(r, h.number.index, data, bytes, rendezvous);
     return UCS_OK;
   }
-  r.early.push_back({h.number.index, rendezvous ? data : nullptr, bytes, {}});
-  if (rendezvous) return UCS_INPROGRESS;  // UCX keeps `data`
-  const auto here = bytes_at(data, bytes);
-  r.early.back().bytes.assign(here.begin(), here.end());
-  return UCS_OK;
+  return keep_early(r, h.number.index, data, bytes, rendezvous);
 }
 
 ucx_receiving& ucx_transport::coming(peer& p, std::uint64_t number, std::size_t pieces) noexcept {
@@ -260,6 +272,32 @@ ucx_receiving& ucx_transport::coming(peer& p, std::uint64_t number, std::size_t 
 void ucx_transport::announce(ucx_receiving& r, std::span<const std::byte> head) noexcept {
   r.known = true;
   r.announced = receiver_->announced(r.from, head, r.places);
+}
+
+// False: the announcement is kept, and so are the pieces that arrive meanwhile; UCX has not fetched the large ones.
+bool ucx_transport::announce_if_room(ucx_receiving& r, std::span<const std::byte> head) noexcept {
+  std::uint64_t bytes = 0;
+  for (const place& p : r.places) bytes += std::min<std::uint64_t>(p.size_bytes, ~std::uint64_t{0} - bytes);
+  if (receiver_->has_room(head, bytes, !waiting_.empty())) return announce(r, head), true;
+  r.head.assign(head.begin(), head.end());
+  waiting_.push_back({r.from, r.number});
+  return false;
+}
+
+void ucx_transport::announce_waiting() noexcept {
+  while (!waiting_.empty()) {
+    const auto [from, number] = waiting_.front();
+    const auto at = peers_[from].coming.find(number);
+    if (at != peers_[from].coming.end()) {  // else its sender is lost
+      ucx_receiving& r = *at->second;
+      std::uint64_t bytes = 0;
+      for (const place& p : r.places) bytes += std::min<std::uint64_t>(p.size_bytes, ~std::uint64_t{0} - bytes);
+      if (!receiver_->has_room(r.head, bytes, false)) return;
+      announce(r, std::exchange(r.head, {}));
+      take_early_pieces(r);
+    }
+    waiting_.pop_front();
+  }
 }
 
 // False: the caller releases the data to UCX. `r` may be destroyed.

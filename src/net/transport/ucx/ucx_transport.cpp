@@ -223,6 +223,7 @@ void ucx_transport::start(receiver& r) { receiver_ = &r; }
 bool ucx_transport::advance() noexcept {
   const bool happened = ucx_.worker_progress(worker_) != 0;
   if (any_failed_) lose_failed();
+  if (!waiting_.empty()) announce_waiting();
   return happened;
 }
 

@@ -20,6 +20,7 @@
 #include <ucp/api/ucp.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -126,14 +127,15 @@ struct ucx_receiving {
   locality_id from = no_locality;
   std::uint64_t number = 0;
   void* announced = nullptr;  ///< the receiver's result; null if it refused the message
-  bool known = false;         ///< the announcement has arrived
+  bool known = false;         ///< the announcement has arrived, and the receiver knows it
   bool ok = true;
   bool given_up = false;    ///< the peer is lost
   std::size_t missing = 0;  ///< pieces that have not been received
   std::size_t open = 0;     ///< receives that UCX has not completed, and whose memory it may write to
   std::vector<bool> came;   ///< by piece, to detect duplicates
   std::vector<place> places;
-  std::vector<early_piece> early;  ///< pieces that arrived before the announcement
+  std::vector<early_piece> early;  ///< pieces that arrived before the receiver knew the announcement
+  std::vector<std::byte> head;     ///< of an announcement that the receiver has no room for yet
 };
 
 /// Called by all localities of the job together. Errors: one line.
@@ -214,6 +216,9 @@ class ucx_transport final : public process_transport {
                                const ucp_am_recv_param_t* how);
   ucx_receiving& coming(peer& p, std::uint64_t number, std::size_t pieces) noexcept;
   void announce(ucx_receiving& r, std::span<const std::byte> head) noexcept;
+  bool announce_if_room(ucx_receiving& r, std::span<const std::byte> head) noexcept;
+  void announce_waiting() noexcept;
+  void take_early_pieces(ucx_receiving& r) noexcept;
   bool take_piece(ucx_receiving& r, std::size_t index, void* data, std::size_t bytes, bool rendezvous) noexcept;
   static void piece_received(void* request, ucs_status_t status, std::size_t bytes, void* receiving);
   void piece_ended(ucx_receiving& r, bool ok) noexcept;
@@ -241,6 +246,11 @@ class ucx_transport final : public process_transport {
   bool any_failed_ = false;
   bool stopping_ = false;
   ucx_sending* spare_ = nullptr;
+  struct waiting {
+    locality_id from;
+    std::uint64_t number;
+  };
+  std::deque<waiting> waiting_;                           // announcements that the receiver has no room for yet
   std::vector<std::unique_ptr<ucx_receiving>> given_up_;  // receives whose memory UCX may still write to
 };
 

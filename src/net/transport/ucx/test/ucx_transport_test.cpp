@@ -55,11 +55,15 @@ struct keeper final : receiver {
   std::vector<std::unique_ptr<coming>> whole, failed;
   std::vector<void*> given_up;  // their memory stays valid
   std::vector<std::pair<locality_id, std::string>> losses;
-  bool refuses = false;
-  unsigned refusals = 0;
+  bool refuses = false, has_space = true;
+  unsigned refusals = 0, questions = 0;
 
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
     heads.emplace(from, std::vector(head.begin(), head.end()));
+  }
+  bool has_room(std::span<const std::byte>, std::uint64_t, bool others_wait) noexcept override {
+    ++questions;
+    return has_space && !others_wait;
   }
   void* announced(locality_id, std::span<const std::byte> head, std::span<place> places) noexcept override {
     if (refuses) return ++refusals, nullptr;
@@ -174,6 +178,53 @@ TEST_F(UcxTransport, RefusedMessagesCountAsSent) {
     for (const auto& m : out) EXPECT_EQ(m.good, 1);
     ++done;
     EXPECT_TRUE(progress_until(carrier, [&] { return done == 2; }));
+    EXPECT_TRUE(k.whole.empty() && k.failed.empty());
+  });
+}
+
+TEST_F(UcxTransport, MessagesWaitUntilTheReceiverHasRoom) {
+  test::table t(2);
+  const std::vector<std::vector<std::size_t>> messages{{3 << 20}, {5000, 2 << 20}, {4096}, {1 << 20}};
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    std::deque<message> out;
+    k.has_space = false;
+    for (const auto& sizes : messages)
+      carrier.send(1 - b.here(), out.emplace_back(pattern(100, static_cast<unsigned>(out.size())), parts_of(sizes)));
+    message head(pattern(100, 77));
+    carrier.send(1 - b.here(), head);
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.questions > 100 && !k.heads.empty(); }));
+    EXPECT_TRUE(carrier.pending());
+    EXPECT_TRUE(k.whole.empty());
+    k.has_space = true;
+    EXPECT_TRUE(progress_until(carrier, [&] { return k.whole.size() == out.size() && !carrier.pending(); }));
+    std::multiset<std::vector<std::vector<std::byte>>> expected, found;
+    for (const auto& m : out) expected.insert(m.parts);
+    for (const auto& c : k.whole) found.insert(c->pieces);
+    EXPECT_TRUE(expected == found);
+  });
+}
+
+TEST_F(UcxTransport, MessagesThatWaitAreDroppedWithTheirSender) {
+  test::table t(2);
+  std::atomic<bool> waits{false};
+  test::as_localities(t, [&](bootstrap& b) {
+    auto carrier = find_transport("ucx", b, 300).value();
+    keeper k;
+    k.has_space = false;
+    carrier->start(k);
+    message one(pattern(16, 1), parts_of({3 << 20})), many(pattern(16, 1), parts_of({5000, 2 << 20}));
+    if (b.here() == 1) {
+      carrier->send(0, one);
+      carrier->send(0, many);
+      EXPECT_TRUE(progress_until(*carrier, [&] { return waits.load(); }));
+      return;
+    }
+    EXPECT_TRUE(progress_until(*carrier, [&] { return k.questions > 100; }));
+    waits = true;
+    EXPECT_TRUE(progress_until(*carrier, [&] { return !k.losses.empty(); }));
+    k.has_space = true;
+    EXPECT_TRUE(progress_until(*carrier, [&] { return !carrier->pending(); }));
+    EXPECT_TRUE(carrier->stop(300));
     EXPECT_TRUE(k.whole.empty() && k.failed.empty());
   });
 }
