@@ -123,6 +123,7 @@ JOBS = {
         Part("round_trip", transport=""), Part("rates", transport=""), Part("bandwidth", transport=""),
         Part("all_reduce", transport=""), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
         Part("round_trip", "_over_mpi", MPI), Part("rates", "_over_mpi", MPI),
+        Part("flood", transport=""), Part("flood", "_over_mpi", MPI),
     ),
     "parquet": (Part("rotation", transport=""),),
 }

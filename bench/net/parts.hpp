@@ -40,5 +40,6 @@ void round_trip(inside& in);
 void rates(inside& in);
 void bandwidth(inside& in);
 void all_reduce(inside& in);
+void flood(inside& in);
 
 }  // namespace plx::bench

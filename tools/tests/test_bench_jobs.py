@@ -51,12 +51,15 @@ def rows_of(folder):
 def test_all_parts_run_with_their_settings(folder):
     parts = [f"net/{part}" for part in ("alone", "round_trip", "rates", "bandwidth", "all_reduce")]
     tcp = ["net/round_trip_tcp tcp,self", "net/rates_tcp tcp,self"]
-    assert rows_of(folder()) == [*parts, *tcp, "net/round_trip_over_mpimpi", "net/rates_over_mpimpi"]
+    mpi = ["net/round_trip_over_mpimpi", "net/rates_over_mpimpi", "net/flood", "net/flood_over_mpimpi"]
+    assert rows_of(folder()) == [*parts, *tcp, *mpi]
 
 
 def test_without_ucx_its_settings_are_not_tried(folder, capsys):
-    assert rows_of(folder("mpi")) == [f"net/{p}" for p in ("alone", "round_trip", "rates", "bandwidth", "all_reduce")]
-    assert "round_trip_tcp, rates_tcp, round_trip_over_mpi, rates_over_mpi are left out" in capsys.readouterr().out
+    parts = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "flood")
+    assert rows_of(folder("mpi")) == [f"net/{part}" for part in parts]
+    left_out = "round_trip_tcp, rates_tcp, round_trip_over_mpi, rates_over_mpi, flood_over_mpi"
+    assert f"{left_out} are left out" in capsys.readouterr().out
 
 
 def test_without_mpirun_one_line_says_so(folder, capsys, monkeypatch):
