@@ -2,7 +2,9 @@
 //
 // Exit codes: 0 as expected; 1 a result is wrong; 2 the job did not start; 3 a loss was reported.
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -68,7 +70,25 @@ void flood(int n) {
     for (int i = 0; i < n; ++i) post<&take_4us>(0);
 }
 
-int run(job& j, const std::string& name, locality_id who) {
+/// Stops this process for some seconds, as a debugger does.
+void stop_for(int s) {
+  const std::string later = "(sleep " + std::to_string(s) + "; kill -CONT " + std::to_string(getpid()) + ") &";
+  if (std::system(later.c_str()) == 0) std::raise(SIGSTOP);
+}
+/// Ends with locality_lost.
+void call_until_lost(locality_id who) {
+  while (true) async<&square>(who, 1).get();
+}
+/// Writes to a disk without space.
+void write_results() {
+  std::FILE* const file = std::fopen("/dev/full", "w");
+  const bool written = file != nullptr && std::fputs("results", file) >= 0 && std::fflush(file) == 0;
+  const std::string why = std::strerror(errno);
+  if (file != nullptr) std::fclose(file);
+  if (!written) throw std::runtime_error("cannot write the results: " + why);
+}
+
+int run(job& j, const std::string& name, locality_id who, int seconds) {
   if (name == "talk") {
     j.run([] { talk(3000); });
     j.run([] { talk(10); });
@@ -98,6 +118,26 @@ int run(job& j, const std::string& name, locality_id who) {
       }
       async<&wait_for_ever>(who).get();
     });
+  } else if (name == "stop") {  // the others call it meanwhile, and each other
+    j.run([] { talk(100); });
+    const long before = peak_kib();
+    j.run([who, seconds] {
+      if (find_here() == who) return stop_for(seconds);
+      for (int i = 0; i < 50'000; ++i) post<&take_4us>(who);
+      talk(1000);
+    });
+    std::printf("grew %u by %ld KiB\n", j.here(), peak_kib() - before);
+    std::fflush(stdout);
+  } else if (name == "leave") {  // in good order, between two runs
+    j.run([] { talk(100); });
+    if (j.here() == who) return 0;
+    j.run([who] { call_until_lost(who); });
+  } else if (name == "full") {
+    j.run([who] {
+      talk(100);
+      if (find_here() == who) write_results();
+      call_until_lost(who);
+    });
   } else if (name == "flood") {
     j.run([] { talk(100); });  // memory that is allocated once
     const long before = peak_kib();
@@ -115,7 +155,8 @@ int run(job& j, const std::string& name, locality_id who) {
     });
   } else {
     std::fprintf(stderr,
-                 "job_check: expected talk, count, calls, calls-die, throw, die, flood or survive, found '%s'\n",
+                 "job_check: expected talk, count, calls, calls-die, throw, die, stop, leave, full, flood or survive, "
+                 "found '%s'\n",
                  name.c_str());
     return 2;
   }
@@ -136,7 +177,8 @@ int main(int argc, char** argv) {
     if (j.size() > 1000) return async<&only_here>(0, 1).get();
 #endif
     try {
-      return run(j, argc > 1 ? argv[1] : "", argc > 2 ? static_cast<locality_id>(std::atoi(argv[2])) : 0);
+      return run(j, argc > 1 ? argv[1] : "", argc > 2 ? static_cast<locality_id>(std::atoi(argv[2])) : 0,
+                 argc > 3 ? std::atoi(argv[3]) : 3);
     } catch (const locality_lost& e) {
       std::fprintf(stderr, "job_check %u: %s\n", j.here(), e.what());
       return 3;

@@ -155,8 +155,41 @@ def test_after_a_death_all_others_end_and_name_the_lost_locality(victim):
     assert all(line.split(": ", 1)[1].startswith(f"locality {victim} is lost: ") for line in errors)
 
 
-def test_the_others_can_continue():
-    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "survive", 1)
+TRANSPORTS = pytest.mark.parametrize("transport", ["ucx", "mpi"])
+
+
+# The others wait for the calls that they have made, and end when it continues.
+@TRANSPORTS
+def test_a_process_that_is_stopped_is_waited_for(transport):
+    code, output, errors = started("-n", 4, PROGRAM, "stop", 2, 3, PLX_TRANSPORT=transport)
+    assert (code, errors) == (0, [])
+    grown = [int(line.split()[3]) for line in output.splitlines() if line.startswith("grew")]
+    assert "fine with 4" in output and len(grown) == 4 and max(grown) < 32 << 10, output
+
+
+@TRANSPORTS
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_process_that_leaves_early_is_lost_to_the_others(transport, victim):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "leave", victim, PLX_TRANSPORT=transport)
+    assert output == ""
+    assert len(errors) == 3
+    # One of the others may end first, and is then lost for the same reason.
+    assert all(line.endswith(f"locality {victim} is lost: it has left the job") for line in errors)
+
+
+@TRANSPORTS
+def test_a_process_without_space_on_its_disk_is_named_to_the_others(transport):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "full", 2, PLX_TRANSPORT=transport)
+    why = "cannot write the results: No space left on device"
+    assert output == ""
+    assert len(errors) == 4 and f"job_check 2: {why}" in errors
+    others = [line for line in errors if not line.startswith("job_check 2")]
+    assert all(line.endswith(f"locality 2 is lost: it failed: {why}") for line in others)
+
+
+@TRANSPORTS
+def test_survivors_of_a_death_go_on(transport):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "survive", 2, PLX_TRANSPORT=transport)
     assert (output, errors) == ("fine with 4\n", [])
 
 
