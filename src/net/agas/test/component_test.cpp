@@ -550,7 +550,12 @@ TEST(Agas, TheDirectoriesOfALostLocalityAreDistributedEvenly) {
     for (auto& m : moves) m.get();
   });
   all.lose(1);
-  all.settle();  // until the directories have moved
+  EXPECT_TRUE(comes_true(
+      [&all] {
+        return all.at(0).get<net::agas>().losses() == 1 && all.at(2).get<net::agas>().losses() == 1 &&
+               all.at(3).get<net::agas>().losses() == 1;
+      },
+      std::this_thread::yield));
   all.run(0, [&] {
     for (int i = 0; i < 400; ++i) EXPECT_EQ(async<&counter::value>(many[static_cast<std::size_t>(i)]).get(), i);
     EXPECT_TRUE(comes_true(
