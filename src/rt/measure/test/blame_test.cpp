@@ -76,7 +76,7 @@ struct sleeping_workers {
   plx::runtime rt{{.workers = 4}};
 };
 
-std::atomic<int> calls{0};  // of a poller
+std::atomic<int> polls{0};
 
 TEST(blame, a_serial_part_is_blamed_for_three_idle_workers) {
   sleeping_workers r;
@@ -150,7 +150,7 @@ TEST(blame, pollers_do_not_change_the_sum) {
         return ++*static_cast<std::atomic<int>*>(n) % 50 == 0 ? plx::poll_result::progressed
                                                               : plx::poll_result::pending;
       },
-      &calls);
+      &polls);
   for (int step = 0; step < 3; ++step) {
     r.rt.run(named("blame/main"), [] {
       plx::task_group g;
@@ -162,7 +162,7 @@ TEST(blame, pollers_do_not_change_the_sum) {
   }
   r.rt.remove_poller(id);
   r.expect_identity();
-  EXPECT_GT(calls, 0);
+  EXPECT_GT(polls, 0);
 }
 
 /// Three tasks wait for a lock while its holder runs; then each of them has it for a moment.
