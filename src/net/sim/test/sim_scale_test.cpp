@@ -28,7 +28,6 @@ struct cell {
     archive(calls);
   }
 };
-locality_id where() { return find_here(); }
 
 }  // namespace sim_scale
 
