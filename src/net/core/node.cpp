@@ -288,6 +288,7 @@ bool node::take(locality_id from, const arrived_parcel& p, wire_reader& r, arriv
   const request q{this, from, credits_of(h, r.left_with_pieces()), h.reply, h.action, caller_of(p), held};
   parcel_task* t = known ? actions[h.action]->decode(r, q) : nullptr;
   if (t == nullptr) {
+    if (!known) note_begun(q);  // decode() has done so
     if (h.reply != 0)
       detail::answer_with_error(
           {this, from, 0, h.reply, 0, q.caller, 0},

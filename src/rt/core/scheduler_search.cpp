@@ -229,7 +229,11 @@ task* scheduler::look_for_work(worker& w, ticks now) {
 
 task* scheduler::try_next_task(worker& w) {
   if (task* t = w.deque.pop()) return t;
-  return look_for_work(w, now_ticks());
+  split_slice(w);
+  w.in_task = false;  // the work of timers and pollers is not the task's
+  task* t = look_for_work(w, now_ticks());
+  w.in_task = true;
+  return t;
 }
 
 void scheduler::requeue(task* t) {

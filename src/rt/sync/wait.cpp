@@ -104,7 +104,8 @@ void notify_all(waiter* first) {
 void waits_for_holder::gives_up() noexcept {
   if (n_ == 0) return;
   const ticks now = now_ticks();
-  begins_ -= now - (n_ * now - begins_) / n_;
+  const auto waited = static_cast<std::int64_t>(n_ * now - begins_);  // negative if clocks of two sockets differ
+  begins_ -= now - (waited > 0 ? static_cast<ticks>(waited) / n_ : 0);
   --n_;
 }
 

@@ -29,11 +29,7 @@ struct cell {
   }
 };
 
-}  // namespace sim_scale
-
 namespace {
-
-using namespace sim_scale;
 
 const unsigned log_n = plx::testing::seed_count() < 1000 ? 6 : 9, n = 1u << log_n;
 
@@ -89,3 +85,4 @@ TEST(SimScale, MessagesOfEvents) {
 }
 
 }  // namespace
+}  // namespace sim_scale
