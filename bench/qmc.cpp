@@ -99,6 +99,7 @@ shares shares_of_measurements(const impurity& p, int measurements) {
   const nonuniform_fourier transform(p.g0.n_frequencies());
   submatrix_walker w(g0, expansion::of(p.u, p.beta, p.lattice->n_sites(), 1), random_stream(1, 0));
   single_particle_accumulator single(*p.lattice, transform, p.beta);
+  vertex_transform vertices(*p.lattice, p.beta, 16);
   pair_accumulator pairs(*p.lattice, p.g0, p.beta, 16);
   correlation_accumulator correlations(*p.lattice, g0, random_stream(1, 1));
   snapshot s;
@@ -110,7 +111,10 @@ shares shares_of_measurements(const impurity& p, int measurements) {
       s.take(w);
     });
     of_single += core_time([&] { single.add(s); });
-    of_pairs += core_time([&] { pairs.add(s); });
+    of_pairs += core_time([&] {
+      vertices.take(s);
+      pairs.add(vertices);
+    });
     of_correlations += core_time([&] { correlations.add(s); });
   }
   const double all = moves + of_single + of_pairs + of_correlations;

@@ -61,12 +61,14 @@ class walkers_and_accumulators {
   struct accumulator {
     explicit accumulator(const walkers_and_accumulators& of)
         : single(*of.problem_.lattice, of.transform_, of.problem_.beta),
+          vertices(*of.problem_.lattice, of.problem_.beta, 16),
           pairs(*of.problem_.lattice, of.problem_.g0, of.problem_.beta, 16) {}
     typename T::mutex access;
     typename T::condition changed;
     bool filled = false, end = false;
     qmc::snapshot state;
     qmc::single_particle_accumulator single;
+    qmc::vertex_transform vertices;
     qmc::pair_accumulator pairs;
   };
 
@@ -101,7 +103,8 @@ class walkers_and_accumulators {
         a.filled = false;
       }
       a.single.add(a.state);
-      a.pairs.add(a.state);
+      a.vertices.take(a.state);
+      a.pairs.add(a.vertices);
     }
   }
 
