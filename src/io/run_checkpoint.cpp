@@ -36,9 +36,12 @@ result<void> wait_for_disk(const std::string& path) {
 std::vector<std::string> lines_of(const config_table& table) {
   const std::string text = table.text_effective();
   std::vector<std::string> lines;
-  for (std::size_t at = 0; at < text.size(); at = text.find('\n', at) + 1) {
-    std::string line = text.substr(at, text.find('\n', at) - at);
-    line.resize(line.rfind("  # "));
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
+    end = std::min(text.find('\n', at), text.size());
+    std::string line = text.substr(at, end - at);
+    const std::size_t source = line.rfind("  # ");
+    if (source == std::string::npos) continue;  // the rest of a file name with a line break
+    line.resize(source);
     line.resize(line.find_last_not_of(' ') + 1);
     lines.push_back(std::move(line));
   }

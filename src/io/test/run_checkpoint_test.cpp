@@ -91,5 +91,16 @@ TEST_F(RunCheckpoint, OptionsThatDifferAreNamed) {
   EXPECT_NE(message.find("found 3"), std::string::npos);
 }
 
+TEST_F(RunCheckpoint, NamesOfInputFilesMayHaveLineBreaks) {
+  options before, now;
+  config_table a, b;
+  before.describe(a);
+  now.describe(b);
+  ASSERT_TRUE(a.load_text("[model]\nu = 3\n", "in\nput.toml"));
+  ASSERT_TRUE(b.load_text("[model]\nu = 3\nn = 5\n", "other.toml"));
+  const std::string message = same_options(a, b, {}).error().message;
+  EXPECT_EQ(message.find("model.n: a resumed run cannot change it; expected 2, "), 0u) << message;
+}
+
 }  // namespace
 }  // namespace plx
