@@ -112,9 +112,10 @@ def test_wrong_input_gets_one_line(folder):
         assert len(ours) == 1
 
 
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_killed_process_leaves_the_status_failed(folder, victim):
-    words, env = command(3, "in.toml", "--out", "out", "--set", "loop.iterations=100000", "--set", "loop.tolerance=1e-300")
+@pytest.mark.parametrize(("victim", "form"), [(0, "packed"), (1, "rows"), (1, "coalesced"), (2, "adaptive")])
+def test_a_killed_process_leaves_the_status_failed(folder, victim, form):
+    longest = ("--set", "loop.iterations=100000", "--set", "loop.tolerance=1e-300")
+    words, env = command(3, "in.toml", "--out", "out", *longest, "--set", f"network.rotation={form}")
     words.insert(1, "--enable-recovery")
     job = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
     while not Path("out/iterations.csv").exists():

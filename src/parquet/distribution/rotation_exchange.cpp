@@ -4,6 +4,7 @@
 #include <deque>
 #include <mutex>
 #include <stdexcept>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "net/action.hpp"
@@ -11,7 +12,7 @@
 #include "net/collectives.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/future.hpp"
-#include "rt/latch.hpp"
+#include "rt/thread.hpp"
 
 namespace plx::parquet {
 
@@ -22,26 +23,110 @@ namespace {
 // The exchange of this locality.
 class exchange_place final : public net::service {
  public:
-  explicit exchange_place(net::node&) {}
-  std::atomic<rotation_exchange*> current{nullptr};
-};
-std::atomic<rotation_exchange*>& place() { return net::node_here().get<exchange_place>().current; }
+  explicit exchange_place(net::node& n) : node_(n) {}
 
-rotation_exchange& exchange_here() {
-  // acquire: pairs with the release in the constructor; the barrier there is before the first row is sent.
-  rotation_exchange* here = place().load(std::memory_order_acquire);
-  if (here == nullptr) throw std::runtime_error("a row of a vertex for a locality that does not rotate");
-  return *here;
+  // Access to the exchange, which is not destroyed before this object; null if there is none.
+  class access {
+   public:
+    // seq_cst: either this finds no exchange, or leave() finds this user.
+    explicit access(exchange_place& p) : users_(p.users_) {
+      users_.fetch_add(1, std::memory_order_seq_cst);
+      exchange_ = p.current_.load(std::memory_order_seq_cst);
+    }
+    ~access() { users_.fetch_sub(1, std::memory_order_release); }  // pairs with leave()
+    access(const access&) = delete;
+    access& operator=(const access&) = delete;
+    rotation_exchange* get() const noexcept { return exchange_; }
+
+   private:
+    std::atomic<int>& users_;
+    rotation_exchange* exchange_;
+  };
+
+  void enter(rotation_exchange& e) { current_.store(&e, std::memory_order_seq_cst); }
+  // From the return on, nothing uses the exchange or its listener. Users do not wait for messages.
+  void leave() {
+    current_.store(nullptr, std::memory_order_seq_cst);
+    while (users_.load(std::memory_order_seq_cst) != 0) this_thread::yield();
+  }
+  void peer_lost(locality_id which) override {
+    const access here(*this);
+    if (here.get() != nullptr) here.get()->peer_lost(which);
+  }
+  bool any_lost() const {
+    for (locality_id i = 0; i < node_.size(); ++i)
+      if (node_.is_lost(i)) return true;
+    return false;
+  }
+
+ private:
+  net::node& node_;
+  std::atomic<rotation_exchange*> current_{nullptr};
+  std::atomic<int> users_{0};
+};
+
+template <class... Message>
+void receive_here(const Message&... m) {
+  auto& place = net::node_here().get<exchange_place>();
+  const exchange_place::access here(place);
+  if (here.get() != nullptr) return here.get()->receive(m...);
+  // After a loss this locality may end its rotation earlier than the sender.
+  if (!place.any_lost()) throw std::runtime_error("a row of a vertex for a locality that does not rotate");
 }
 
 }  // namespace
 
-void parquet_store_row(std::uint64_t number, const std::vector<complex>& values) {
-  exchange_here().receive(number, values);
-}
-void parquet_store_block(const rotation_block& block, const buffer<complex>& values) {
-  exchange_here().receive(block, values);
-}
+void parquet_store_row(std::uint64_t number, const std::vector<complex>& values) { receive_here(number, values); }
+void parquet_store_block(const rotation_block& block, const buffer<complex>& values) { receive_here(block, values); }
+
+// While it exists, actions find the exchange.
+class rotation_exchange::presence {
+ public:
+  explicit presence(rotation_exchange& e) : place_(net::node_here().get<exchange_place>()) { place_.enter(e); }
+  ~presence() { place_.leave(); }
+  presence(const presence&) = delete;
+  presence& operator=(const presence&) = delete;
+
+ private:
+  exchange_place& place_;
+};
+
+// The end of a rotation: all slabs are complete, or a locality is lost.
+class rotation_exchange::completion {
+ public:
+  void begin(int slabs) {
+    const std::lock_guard guard(lock_);
+    missing_ = slabs;
+    ended_ = false;
+    done_ = promise<void>();
+    ready_ = done_.get_future();
+    if (slabs == 0) end(nullptr);
+  }
+  void count_down() {
+    const std::lock_guard guard(lock_);
+    if (--missing_ == 0) end(nullptr);
+  }
+  void fail(std::exception_ptr e) {
+    const std::lock_guard guard(lock_);
+    end(std::move(e));
+  }
+  void wait() { ready_.get(); }
+
+ private:
+  // The lock is held. The first end counts.
+  void end(std::exception_ptr e) {
+    if (std::exchange(ended_, true)) return;
+    if (e == nullptr)
+      done_.set_value();
+    else
+      done_.set_exception(std::move(e));
+  }
+  mutex lock_;
+  int missing_ = 0;
+  bool ended_ = true;
+  promise<void> done_;
+  future<void> ready_;
+};
 
 // Messages that have been sent and not yet been stored.
 class rotation_exchange::window {
@@ -74,7 +159,8 @@ rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& member
       form_(form),
       map_(grid),
       locks_(2 * static_cast<std::size_t>(grid.bosons())),
-      window_(std::make_unique<window>()) {
+      window_(std::make_unique<window>()),
+      completion_(std::make_unique<completion>()) {
   for (unsigned rank = 0; rank <= team_.size(); ++rank) firsts_.push_back(grid.first_slab(rank, team_.size()));
   for (unsigned rank = 0; rank < team_.size(); ++rank) runs_.push_back(runs_of(grid, firsts_[rank], firsts_[rank + 1]));
   const int own = firsts_[team_.rank() + 1] - firsts_[team_.rank()];
@@ -82,11 +168,11 @@ rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& member
   if (form_ == rotation_form::rows) coalesce<&parquet_store_row>(no_coalescing);
   if (form_ == rotation_form::coalesced) coalesce<&parquet_store_row>({.parcels = 128, .interval_us = 1000});
   if (form_ == rotation_form::adaptive) coalesce<&parquet_store_row>(plx::adaptive);
-  place().store(this, std::memory_order_release);
+  presence_ = std::make_unique<presence>(*this);
   team_.communicator().barrier().get();
 }
 
-rotation_exchange::~rotation_exchange() { place().store(nullptr, std::memory_order_release); }
+rotation_exchange::~rotation_exchange() = default;
 
 void rotation_exchange::prepare(const propagator& g, complex* gamma) {
   const int first = firsts_[team_.rank()], last = firsts_[team_.rank() + 1];
@@ -108,7 +194,16 @@ void rotation_exchange::prepare(const propagator& g, complex* gamma) {
       missing_[2 * (s - first) + (ph ? 0 : 1)].store(1 + columns * grid_.n_momenta(), std::memory_order_relaxed);
     }
   });
-  incomplete_ = std::make_unique<latch>(2 * (last - first));
+  completion_->begin(2 * (last - first));
+  // A loss is either found here, or is reported to the rotation that has begun.
+  for (const locality_id m : team_.communicator().members())
+    if (net::node_here().is_lost(m)) peer_lost(m);
+}
+
+void rotation_exchange::peer_lost(locality_id which) {
+  const auto& members = team_.communicator().members();
+  if (std::find(members.begin(), members.end(), which) != members.end())
+    completion_->fail(net::node_here().loss_of(which));
 }
 
 // The next steps of a job with at most `most` numbers together, or one step: f(step, source momenta, numbers).
@@ -150,7 +245,7 @@ void rotation_exchange::arrived(bool particle_hole, int slab, int columns) {
   // acq_rel: what others have added to the slab happens before complete().
   if (missing.fetch_sub(columns, std::memory_order_acq_rel) != columns) return;
   listener_->complete(slab, particle_hole);
-  incomplete_->count_down();
+  completion_->count_down();
 }
 
 std::size_t rotation_exchange::store(const job& j, cursor at, const complex* in, std::size_t size) {
@@ -285,6 +380,15 @@ auto rotation_exchange::jobs() const -> std::vector<job> {
 }
 
 rotation_work rotation_exchange::rotate(const vertex_reader& local, rotation_listener& listener) {
+  try {
+    return send_and_wait(local, listener);
+  } catch (...) {
+    presence_.reset();  // others may still send
+    throw;
+  }
+}
+
+rotation_work rotation_exchange::send_and_wait(const vertex_reader& local, rotation_listener& listener) {
   const double begin = monotonic_seconds();
   const int first = firsts_[team_.rank()], last = firsts_[team_.rank() + 1];
   listener_ = &listener;
@@ -308,7 +412,7 @@ rotation_work rotation_exchange::rotate(const vertex_reader& local, rotation_lis
   });
   if (form_ != rotation_form::packed) flush_parcels();
   window_->wait_for_all();
-  incomplete_->wait();
+  completion_->wait();
   rotation_work work;
   for (const auto& w : works) {
     work.sent_bytes += w.sent_bytes;

@@ -18,14 +18,11 @@
 #include <vector>
 
 #include "net/buffer.hpp"
+#include "net/locality.hpp"
 #include "net/team.hpp"
 #include "parquet/distribution/rotation_form.hpp"
 #include "parquet/distribution/rotation_map.hpp"
 #include "rt/mutex.hpp"
-
-namespace plx {
-class latch;
-}
 
 namespace plx::parquet {
 
@@ -58,12 +55,15 @@ class rotation_exchange {
   /// Begins Gamma of the own slabs in `gamma`, laid out as by vertex_grid. A collective call must follow before any
   /// locality calls rotate(): from then on others add to it.
   void prepare(const propagator& g, std::complex<double>* gamma);
-  /// Sends the contributions of the own slabs, and returns when Gamma is complete. Collective.
+  /// Sends the contributions of the own slabs, and returns when Gamma is complete. Collective. After an error, such as
+  /// the loss of a member, this object receives nothing more, and can only be destroyed.
   rotation_work rotate(const vertex_reader& local, rotation_listener& listener);
 
   // Called by actions: contributions from another locality.
   void receive(std::uint64_t number, const std::vector<std::complex<double>>& row);
   void receive(const rotation_block& block, const buffer<std::complex<double>>& values);
+  /// Called by the service of this locality: a rotation that has begun fails if `which` is a member.
+  void peer_lost(locality_id which);
 
  private:
   // All that a rotation moves from a run of slabs, at one sign of the frequency, to a rank.
@@ -84,11 +84,14 @@ class rotation_exchange {
   std::size_t store(const job& j, cursor at, const std::complex<double>* in, std::size_t size);
   void arrived(bool particle_hole, int slab, int columns);
 
+  rotation_work send_and_wait(const vertex_reader& local, rotation_listener& listener);
   std::vector<job> jobs() const;
   void move_locally(const vertex_reader& local, const job& j);
   void send_blocks(const vertex_reader& local, const job& j, rotation_work& work);
   void send_rows(const vertex_reader& local, const job& j, rotation_work& work) const;
   class window;
+  class completion;
+  class presence;
 
   const vertex_grid& grid_;
   const team& team_;
@@ -101,8 +104,9 @@ class rotation_exchange {
   std::vector<mutex> locks_;
   std::vector<std::atomic<std::int64_t>> missing_;  // [own slab][kind]: columns of rows, and one until rotate()
   rotation_listener* listener_ = nullptr;
-  std::unique_ptr<latch> incomplete_;
   std::unique_ptr<window> window_;
+  std::unique_ptr<completion> completion_;
+  std::unique_ptr<presence> presence_;  // last: ends before all that actions use
 };
 
 }  // namespace plx::parquet

@@ -1,6 +1,7 @@
 // Runs on several localities beside runs on one.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <mutex>
 
@@ -9,9 +10,11 @@
 #include "net/core/node.hpp"
 #include "net/simulation.hpp"
 #include "net/team.hpp"
+#include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/solver/solver.hpp"
 #include "parquet/test/small_clusters.hpp"
 #include "rt/runtime.hpp"
+#include "rt/thread.hpp"
 
 namespace plx::parquet {
 namespace {
@@ -109,6 +112,106 @@ TEST(Distributed, APolicyChoosesHowRowsOfTheAdaptiveFormTravel) {
       members.communicator().barrier().get();
     }
   });
+}
+
+void sleep_ms(double t) { this_thread::sleep_for(std::chrono::duration<double, std::milli>(t)); }
+
+// Virtual milliseconds, each since the step before: localities 0 and 1 begin their rotations, and 2 is lost.
+struct plan_of_loss {
+  double prepare = 0, rotate[2] = {}, dies = 0;
+};
+
+struct counting_listener final : rotation_listener {
+  void complete(int, bool) override { ++slabs; }
+  int slabs = 0;
+};
+
+// A rotation of three localities, of which the last is lost: it fails on the others. Afterwards nothing arrives.
+void lose_one_in_a_rotation(rotation_form form, const plan_of_loss& plan) {
+  const auto model = test::plaquette(2, 0.2, 1);
+  const vertex_grid grid(model.lattice, 2, 3);
+  int failed = 0;
+  net::simulation job({.localities = 3, .seed = 5});
+  job.run([&] {
+    const team members{communicator("parquet")};
+    const unsigned me = members.rank();
+    const std::size_t first = grid.slab_offset(grid.first_slab(me, 3)),
+                      end = grid.slab_offset(grid.first_slab(me + 1, 3));
+    const std::vector<complex> phi(end - first);
+    std::vector<complex> gamma(end - first);
+    const propagator g(model, qmc::matsubara_function(grid.n_momenta(), 32), 1);
+    rotation_exchange exchange(grid, members, form);
+    if (plan.prepare == 0) {
+      exchange.prepare(g, gamma.data());
+      members.any(false);
+    }
+    if (me == 2) {
+      sleep_ms(plan.dies);
+      return job.kill(2);
+    }
+    if (plan.prepare > 0) {
+      sleep_ms(plan.prepare);
+      exchange.prepare(g, gamma.data());
+    }
+    sleep_ms(plan.rotate[me]);
+    counting_listener listener;
+    try {
+      exchange.rotate({grid, g, phi.data(), grid.first_slab(me, 3)}, listener);
+      ADD_FAILURE() << "a rotation without locality 2";
+    } catch (const locality_lost& e) {
+      EXPECT_EQ(e.which(), 2u);
+      ++failed;
+    }
+    const auto gamma_then = gamma;
+    const int slabs_then = listener.slabs;
+    sleep_ms(100);
+    EXPECT_TRUE(same_bits(gamma, gamma_then)) << "locality " << me;
+    EXPECT_EQ(listener.slabs, slabs_then) << "locality " << me;
+  });
+  EXPECT_EQ(failed, 2);
+}
+
+TEST(Distributed, ARotationFailsIfAMemberIsLostBeforeItSends) {
+  for (const rotation_form form : all_forms) {
+    SCOPED_TRACE(static_cast<int>(form));
+    lose_one_in_a_rotation(form, {.dies = 20});  // it has received everything
+  }
+}
+
+TEST(Distributed, ARotationThatBeginsAfterALossFails) {
+  for (const rotation_form form : all_forms) {
+    SCOPED_TRACE(static_cast<int>(form));
+    lose_one_in_a_rotation(form, {.prepare = 30, .rotate = {10, 10}, .dies = 5});
+    lose_one_in_a_rotation(form, {.rotate = {30, 30}, .dies = 5});
+  }
+}
+
+// 1 has failed when 0 begins, which sends to 1 first.
+TEST(Distributed, AFailedRotationReceivesNothingFromOthers) {
+  for (const rotation_form form : all_forms) {
+    SCOPED_TRACE(static_cast<int>(form));
+    lose_one_in_a_rotation(form, {.rotate = {40, 7}, .dies = 5});
+  }
+}
+
+TEST(Distributed, ALossAtAnyTimeEndsTheRun) {
+  const auto model = test::dimer(2, 0.2, 1);
+  int lost = 0;
+  for (std::uint64_t seed = 1; seed <= 6; ++seed)
+    for (const rotation_form form : all_forms) {
+      SCOPED_TRACE(static_cast<int>(form));
+      net::simulation job({.localities = 3, .seed = seed, .detection_min_s = 1e-5, .kills = {{2, 0, 4e-3}}});
+      job.run([&] {
+        try {
+          solve_here(model, form, team{communicator("parquet")});
+        } catch (const locality_lost& e) {
+          if (find_here() == 2) return;
+          EXPECT_EQ(e.which(), 2u);
+          ++lost;
+        }
+      });
+    }
+  EXPECT_GT(lost, 0);
 }
 
 TEST(Distributed, MemoryIsDivided) {
