@@ -20,7 +20,8 @@ from ..qmc.run import is_dca_run
 from ..tables import Table, read_json, read_table
 from ..text import count, plural
 
-times = ("seconds", "rotation_seconds", "sent_mb", "messages")
+# Columns of iterations.csv of either program.
+not_physics = ("seconds", "wait_s", "exchanged_mb", "rotation_seconds", "sent_mb", "messages")
 
 
 def is_hubbard_run(folder: Path) -> bool:
@@ -62,8 +63,8 @@ def compare_hubbard(first: Path, second: Path):
 
 def _files(folder: Path) -> list:
     """Names of the files with results, relative to the folder."""
-    names = ("iterations", "temperatures", "momenta", "sites", "green", "self_energy", "susceptibility", "eigenvalues", "vertex",
-             "extrapolated")  # fmt: skip
+    names = ("iterations", "temperatures", "momenta", "sites", "four_points", "green", "self_energy", "susceptibility",
+             "eigenvalues", "vertex", "extrapolated")  # fmt: skip
     found = [f"{name}.csv" for name in names if (folder / f"{name}.csv").exists()]
     return found + sorted(f"functions/{path.name}" for path in (folder / "functions").glob("*.h5"))
 
@@ -73,7 +74,7 @@ def _files(folder: Path) -> list:
 
 def _compare_tables(name: str, first: Path, second: Path) -> tuple:
     a, b = read_table(first), read_table(second)
-    columns = [column for column in dict.fromkeys([*a.names(), *b.names()]) if column not in times]
+    columns = [column for column in dict.fromkeys([*a.names(), *b.names()]) if column not in not_physics]
     values, differ, largest, in_errors = 0, 0, 0.0, None
     for column in columns:
         values += max(len(a), len(b))

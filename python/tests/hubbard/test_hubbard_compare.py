@@ -14,7 +14,8 @@ from parallax.hubbard.compare import compare_hubbard
 DCA = {
     "config.toml": "[model]\nu = 6.0\n",
     "cluster.json": '{"vectors": [[2, 0], [0, 2]]}\n',
-    "iterations.csv": "t,iteration,mu,seconds\n0.5,0,-1.5,3.2\n",
+    "iterations.csv": "t,iteration,mu,seconds,wait_s,exchanged_mb\n0.5,0,-1.5,3.2,0.1,0.7\n",
+    "four_points.csv": "t,channel,qx,leading,leading_error\n0.5,magnetic,0,0.7,0.02\n",
     "temperatures.csv": "t,mu,density,density_error,lambda_d,lambda_d_error\n1,-1.2,0.95,0.01,,\n0.5,-1.5,0.95,0.01,0.4,0.03\n",
     "green.csv": "t,kx,w,g_re,g_re_error\n0.5,0,1.57,0.1,0.001\n",
     "result.json": '{"t_c": {"value": 0.076, "error": 0.002}, "complete": true}\n',
@@ -57,10 +58,11 @@ def rows_of(sections, title):
 
 def test_equal_runs_of_both_programs_are_equal(dca, tmp_path, capsys):
     a, b = dca
-    (b / "iterations.csv").write_text(DCA["iterations.csv"].replace("3.2", "9.9"))  # wall times are no physics
+    # Wall times, and what processes send to one another, are no physics.
+    (b / "iterations.csv").write_text(DCA["iterations.csv"].replace("3.2,0.1,0.7", "9.9,0,0"))
     assert main(["compare", str(a), str(b), "--require-equal"]) == 0
     out = capsys.readouterr().out
-    assert "bitwise equal in 4 files" in out and "T_c" in out and "0.076 +- 0.002" in out
+    assert "bitwise equal in 5 files" in out and "T_c" in out and "0.076 +- 0.002" in out
     runs = [make(tmp_path / name, PARQUET) for name in ("c", "d")]
     assert main(["compare", *map(str, runs), "--require-equal"]) == 0
     assert "spin susceptibility (0.00, 0.00)" in capsys.readouterr().out
@@ -74,7 +76,7 @@ def test_a_bit_of_a_function_is_a_difference(dca, capsys):
     assert main(["compare", str(a), str(b), "--require-equal"]) == 1
     assert main(["compare", str(a), str(b)]) == 0
     sections, equal = compare_hubbard(a, b)
-    assert not equal and sections[0].sentences == ["1 file of 4 differs"]
+    assert not equal and sections[0].sentences == ["1 file of 5 differs"]
     assert rows_of(sections, "Physics")["functions/T0.5.h5"][:2] == ("25", "1")
 
 
@@ -88,6 +90,13 @@ def test_differences_are_given_in_errors(dca):
     final = rows_of(sections, "Final numbers")
     assert final["lambda d at T = 0.5"] == ("0.4 +- 0.03", "0.45 +- 0.04", "0.05", "1.00")
     assert final["density at T = 0.5"][2:] == ("0", "0") and final["T_c"][3] == "0.71"
+
+
+def test_a_difference_between_four_point_functions_is_found(dca):
+    a, b = dca
+    (b / "four_points.csv").write_text(DCA["four_points.csv"].replace("0.7", "0.8"))
+    sections, equal = compare_hubbard(a, b)
+    assert not equal and rows_of(sections, "Physics")["four_points.csv"][1] == "1"
 
 
 @pytest.mark.parametrize("name", ["eigenvalues.csv", "extrapolated.csv", "result.json"])
