@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import children
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,8 +26,7 @@ class Program:
         return subprocess.run([self.path, *arguments], cwd=folder, **how)
 
     def start(self, folder, *arguments, **more):
-        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True} | more
-        return subprocess.Popen([self.path, *arguments], cwd=folder, **how)
+        return children.start([self.path, *arguments], cwd=folder, **more)
 
 
 def messages(done) -> list:

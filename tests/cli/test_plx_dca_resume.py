@@ -9,6 +9,7 @@ import struct
 import time
 
 import pytest
+from children import end_of, wait_for
 from programs import messages, rows
 from test_plx_dca import DCA, folder  # noqa: F401
 
@@ -31,43 +32,43 @@ def whole(folder):
     return results(folder / "whole")
 
 
-def test_a_run_stopped_within_iterations_ends_with_the_same_bits(folder, whole):
+def test_a_run_stopped_within_iterations_ends_with_the_same_bits(folder):
+    """More temperatures than the stops reach; those behind are given up at the end."""
     checkpoint, before = folder / "out/checkpoint.h5", None
-    child = start(folder, "in.toml", "--out", "out", "--threads", "4", *SLOWER)
-    stops = 0
-    while True:
+    many = [round(1 - i / 400, 4) for i in range(200)]
+    child = start(folder, "in.toml", "--out", "out", "--threads", "4", *SLOWER, "--set", f"loop.temperatures={many}")
+    for stop in range(6):
         # A run begins with a checkpoint.
-        while child.poll() is None and (not checkpoint.exists() or checkpoint.stat().st_mtime_ns == before):
-            time.sleep(0.005)
+        wait_for(child, lambda: checkpoint.exists() and checkpoint.stat().st_mtime_ns != before)  # noqa: B023
         time.sleep(0.06)
-        child.send_signal(signal.SIGTERM if stops % 2 else signal.SIGINT)
-        output, errors = child.communicate(timeout=120)
+        child.send_signal(signal.SIGTERM if stop % 2 else signal.SIGINT)
+        output, errors = end_of(child)
         before = checkpoint.stat().st_mtime_ns
-        if child.returncode == 0:
-            break
         assert child.returncode == 130, errors
-        if "stopped; continue with" in output:
-            stops += 1
-            assert "stopping, with a checkpoint" in errors
-            assert json.loads((folder / "out/result.json").read_text())["complete"] is False
+        assert "stopped; continue with" in output and "stopping, with a checkpoint" in errors
+        assert json.loads((folder / "out/result.json").read_text())["complete"] is False
         assert not (folder / "out/.lock").exists()
-        child = start(folder, "--resume", "out", "--threads", str(1 + stops % 3), "--quiet")
-    assert stops > 0
-    assert results(folder / "out") == whole
+        if stop < 5:
+            child = start(folder, "--resume", "out", "--threads", str(1 + stop % 3), "--quiet")
+    table = folder / "out/temperatures.csv"
+    reached = many[: 2 + (len(rows(table)) if table.exists() else 0)]
+    less = ("--quiet", "--set", f"loop.temperatures={reached}")
+    assert run(folder, "--resume", "out", *less).returncode == 0
+    assert run(folder, "in.toml", "--out", "whole", "--threads", "2", *SLOWER, *less).returncode == 0
+    assert results(folder / "out") == results(folder / "whole")
     # A run that is complete ends at once, with the same results.
     assert run(folder, "--resume", "out").returncode == 0
-    assert results(folder / "out") == whole
+    assert results(folder / "out") == results(folder / "whole")
 
 
 @pytest.mark.parametrize("endless", ["solver.warm_up=1000000000", "solver.expansion_k=100"])
 def test_a_signal_stops_within_a_measurement(folder, endless):
     words = ("--set", "solver.sweeps=10000", "--set", endless, "--set", "loop.temperatures=[1.0]")
     child = start(folder, "in.toml", "--out", "out", *words)
-    while not (folder / "out/checkpoint.h5").exists():
-        time.sleep(0.01)
+    wait_for(child, (folder / "out/checkpoint.h5").exists)
     time.sleep(0.3)  # in the walkers; a measurement takes some hundred times as long
     child.send_signal(signal.SIGTERM)
-    output, errors = child.communicate(timeout=20)
+    output, errors = end_of(child)
     assert child.returncode == 130, errors
     assert "stopped; continue with plx-dca --resume out" in output
 
@@ -77,11 +78,10 @@ def test_a_killed_run_continues(folder, whole):
         out = folder / f"out{delay_s}"
         often = ("--set", f"output.checkpoint_interval_s={delay_s / 10}")
         child = start(folder, "in.toml", "--out", out.name, "--quiet", *SLOWER, *often)
-        while not (out / "checkpoint.h5").exists():
-            time.sleep(0.01)
+        wait_for(child, (out / "checkpoint.h5").exists)
         time.sleep(delay_s)
         child.kill()
-        child.communicate(timeout=120)
+        end_of(child)
         with (out / "iterations.csv").open("a") as table:  # as if killed between the row and the checkpoint
             table.write("0.5,0,1\n")
         assert run(folder, "--resume", out.name, "--quiet").returncode == 0
@@ -137,12 +137,11 @@ def test_advice_after_a_failure_before_the_first_checkpoint(folder):
 
 def test_a_folder_in_use_is_left_alone(folder):
     child = start(folder, "in.toml", "--out", "out", "--set", "solver.measurements=1000000")
-    while not (folder / "out/checkpoint.h5").exists():
-        time.sleep(0.01)
+    wait_for(child, (folder / "out/checkpoint.h5").exists)
     refused = run(folder, "--resume", "out")
     assert refused.returncode == 2 and f"in use by process {child.pid} on " in refused.stderr
     child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=120)
+    end_of(child)
     assert child.returncode == 130
 
 

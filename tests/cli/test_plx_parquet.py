@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from children import end_of, wait_for
 from programs import ROOT, Program, rows
 
 PARQUET = Program("plx-parquet")
@@ -105,7 +106,7 @@ def test_a_signal_stops_a_run(folder):
     while "iteration" not in (line := child.stderr.readline()):
         assert line
     child.send_signal(signal.SIGINT)
-    output, errors = child.communicate(timeout=60)
+    output, errors = end_of(child)
     assert child.returncode == 130, errors
     assert "stopping, with a checkpoint" in errors and "stopped; continue with plx-parquet --resume out" in output
     assert len(rows(folder / "out/iterations.csv")) >= 1
@@ -116,12 +117,10 @@ def test_a_signal_stops_a_run(folder):
 def test_a_signal_stops_a_run_within_its_first_iteration(folder):
     # The bubbles of 65536 frequencies take minutes.
     child = start(folder, "in.toml", "--out", "out", "--set", "grid.sigma_frequencies=65536")
-    while not (folder / "out/run.json").exists():
-        assert child.poll() is None
-        time.sleep(0.01)
+    wait_for(child, (folder / "out/run.json").exists)
     time.sleep(0.3)
     child.send_signal(signal.SIGTERM)
-    output, errors = child.communicate(timeout=20)
+    output, errors = end_of(child)
     assert child.returncode == 130 and "stopped; continue with plx-parquet --resume out" in output, errors
     assert json.loads((folder / "out/run.json").read_text())["status"] == "interrupted"
     assert not (folder / "out/iterations.csv").exists()
@@ -135,7 +134,7 @@ def test_an_exception_leaves_the_status_failed(folder):
     pages = int((Path("/proc") / str(child.pid) / "statm").read_text().split()[0])
     most = pages * resource.getpagesize() + (64 << 20)  # the second number of frequencies needs 530 MB
     resource.prlimit(child.pid, resource.RLIMIT_AS, (most, most))
-    _, errors = child.communicate(timeout=60)
+    _, errors = end_of(child)
     assert child.returncode == 1 and "out of memory" in errors
     record = json.loads((folder / "out/run.json").read_text())
     assert record["status"] == "failed" and "out of memory" in record["message"]

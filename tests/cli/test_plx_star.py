@@ -14,9 +14,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
+import children
 import pytest
 
 h5py = pytest.importorskip("h5py")
@@ -252,6 +252,12 @@ def test_any_number_of_workers_gives_the_same_bits(folder, workers):
     assert same(last_mesh("a"), last_mesh("b"))
 
 
+def has_rows(out, count):
+    """The condition that a run has written more than this number of rows of its history."""
+    history = Path(out) / "history.csv"
+    return lambda: history.exists() and len(history.read_text().splitlines()) > count
+
+
 def rows(out) -> list:
     """history.csv without the columns about wall time."""
     lines = [line.split(",") for line in (Path(out) / "history.csv").read_text().splitlines()]
@@ -283,16 +289,10 @@ def test_stopped_by_a_signal_and_resumed(folder, which):
     def until(step):  # the run has no end, so the signal always interrupts it
         return ["--set", f"run.max_steps={step}", "--set", "run.t_end=10"]
 
-    child = subprocess.Popen(
-        [str(PROGRAM), "in.toml", "--out", "out", *until(100000)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    history = folder / "out" / "history.csv"
-    for _ in range(6000):
-        if history.exists() and len(history.read_text().splitlines()) > 5:
-            break
-        time.sleep(0.05)
+    child = children.start([PROGRAM, "in.toml", "--out", "out", *until(100000)])
+    children.wait_for(child, has_rows("out", 5))
     child.send_signal(which)
-    output, errors = child.communicate(timeout=600)
+    output, errors = children.end_of(child)
     assert child.returncode == 130, (output, errors)
     assert "plx-star --resume out" in output
     summary = json.loads((folder / "out" / "run.json").read_text())
@@ -314,19 +314,11 @@ def state_of(out) -> str:
 
 
 def test_a_run_that_is_killed_is_not_taken_for_running(folder):
-    child = subprocess.Popen(
-        [str(PROGRAM), "in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=100000", "--set", "run.t_end=10"]
-    )
-    history = folder / "out" / "history.csv"
-    for _ in range(6000):
-        if history.exists() and len(history.read_text().splitlines()) > 5:
-            break
-        time.sleep(0.05)
-    try:
-        assert state_of("out") == "running"
-    finally:
-        child.kill()
-        child.wait(timeout=600)
+    endless = ["--set", "run.max_steps=100000", "--set", "run.t_end=10"]
+    child = children.start([PROGRAM, "in.toml", "--out", "out", "--quiet", *endless])
+    children.wait_for(child, has_rows("out", 5))
+    assert state_of("out") == "running"
+    children.kill(child)
     assert json.loads((folder / "out" / "run.json").read_text())["status"] == "running"  # the last status it wrote
     assert state_of("out") == "was interrupted"
 

@@ -12,11 +12,13 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from test_plx_star import PROGRAM, check_refused, files, folder, last_mesh, rows, run, same  # noqa: F401
+from children import end_of, kill, wait_for
+from children import start as start_child
+from launched import command, environment
+from test_plx_star import PROGRAM, check_refused, files, folder, has_rows, last_mesh, rows, run, same  # noqa: F401
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
 
@@ -24,21 +26,7 @@ ENDLESS = ["--set", "run.max_steps=1000000", "--set", "run.t_end=10"]
 
 
 def start(*arguments, **more):
-    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **more}
-    return subprocess.Popen([str(PROGRAM), *map(str, arguments)], **streams)
-
-
-def wait_for(condition):
-    """Waits until the condition holds, for at most ten minutes."""
-    deadline = time.monotonic() + 600
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def has_rows(out, count):
-    history = Path(out) / "history.csv"
-    return lambda: history.exists() and len(history.read_text().splitlines()) > count
+    return start_child([PROGRAM, *arguments], **more)
 
 
 def names(out, inside="mesh"):
@@ -84,10 +72,10 @@ def test_mesh_files_behind_the_checkpoint_go(folder):
 
 def test_a_folder_in_use_is_left_alone(folder):
     child = start("in.toml", "--out", "out", "--set", "output.checkpoint_interval_s=1e-3", *ENDLESS)
-    wait_for(lambda: list(Path("out/checkpoint").glob("*.h5")) and has_rows("out", 5)())
+    wait_for(child, lambda: list(Path("out/checkpoint").glob("*.h5")) and has_rows("out", 5)())
     check_refused(run("--resume", "out"), "'out'", f"in use by process {child.pid} on ", "--out")
     child.send_signal(signal.SIGTERM)
-    output, errors = child.communicate(timeout=600)
+    output, errors = end_of(child)
     assert child.returncode == 130, (output, errors)
     assert not Path("out/.lock").exists()
     steps = json.loads(Path("out/run.json").read_text())["steps"]
@@ -106,9 +94,9 @@ def test_two_runs_started_together_in_one_folder(folder):
 
 def test_a_run_that_was_killed_leaves_no_lock(folder):
     child = start("in.toml", "--out", "out", "--quiet", "--set", "output.checkpoint_interval_s=1e-3", *ENDLESS)
-    wait_for(lambda: list(Path("out/checkpoint").glob("*.h5")))
+    wait_for(child, lambda: list(Path("out/checkpoint").glob("*.h5")))
     child.kill()
-    child.communicate(timeout=600)
+    end_of(child)
     assert Path("out/.lock").exists()
     newest = max(int(name.split(".")[1]) for name in names("out", "checkpoint") if name.endswith(".h5"))
     done = run("--resume", "out", "--quiet", "--set", f"run.max_steps={newest + 2}", "--set", "run.t_end=10")
@@ -129,10 +117,10 @@ def test_a_terminal_that_is_closed(folder):
     # nohup ./plx test hands an ignored SIGHUP on.
     hangs_up = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL)}
     child = start("in.toml", "--out", "out", *ENDLESS, **hangs_up)
-    wait_for(has_rows("out", 3))
+    wait_for(child, has_rows("out", 3))
     child.send_signal(signal.SIGHUP)
     child.send_signal(signal.SIGHUP)
-    output, errors = child.communicate(timeout=600)
+    output, errors = end_of(child)
     assert child.returncode == 130, (output, errors)
     assert len(names("out", "checkpoint")) == 1
 
@@ -145,21 +133,21 @@ def catches_int(child):
 
 def test_a_second_signal_of_another_kind_ends_at_once(folder):
     child = start("in.toml", "--out", "out", "--set", "mesh.max_level=7", *ENDLESS)
-    wait_for(lambda: catches_int(child))
+    wait_for(child, lambda: catches_int(child))
     child.send_signal(signal.SIGINT)
     while "stopping" not in child.stderr.readline():
         assert child.poll() is None
     child.send_signal(signal.SIGTERM)
-    child.communicate(timeout=600)
+    end_of(child)
     assert child.returncode == -signal.SIGTERM
 
 
 def test_two_signals_at_the_same_time_end_at_once(folder):
     child = start("in.toml", "--out", "out", "--set", "mesh.max_level=7", *ENDLESS)
-    wait_for(lambda: catches_int(child))
+    wait_for(child, lambda: catches_int(child))
     for which in (signal.SIGSTOP, signal.SIGINT, signal.SIGTERM, signal.SIGCONT):  # both are pending when it continues
         child.send_signal(which)
-    child.communicate(timeout=600)
+    end_of(child)
     assert child.returncode in (-signal.SIGINT, -signal.SIGTERM)
 
 
@@ -168,8 +156,8 @@ def test_closed_streams_are_no_files_of_the_run(folder):
         for stream in (0, 1, 2):
             os.close(stream)
 
-    child = subprocess.Popen([str(PROGRAM), "in.toml", "--out", "out", *ENDLESS], preexec_fn=close)
-    wait_for(has_rows("out", 3))
+    child = start("in.toml", "--out", "out", *ENDLESS, stdout=None, stderr=None, preexec_fn=close)
+    wait_for(child, has_rows("out", 3))
     open_files = [os.readlink(f"/proc/{child.pid}/fd/{stream}") for stream in (0, 1, 2)]
     child.send_signal(signal.SIGTERM)
     assert child.wait(timeout=600) == 130
@@ -183,8 +171,8 @@ def test_threads_that_cannot_be_made(folder):
 
     if subprocess.run([str(PROGRAM), "--version"], preexec_fn=limit, capture_output=True).returncode != 0:
         pytest.skip("the program does not start with little address space")
-    command = [str(PROGRAM), "in.toml", "--out", "out", "--quiet", "--threads", "8"]
-    done = subprocess.run(command, preexec_fn=limit, capture_output=True, text=True, timeout=600)
+    words = [str(PROGRAM), "in.toml", "--out", "out", "--quiet", "--threads", "8"]
+    done = subprocess.run(words, preexec_fn=limit, capture_output=True, text=True, timeout=600)
     assert done.returncode == 1, done
     assert len(done.stderr.strip().splitlines()) == 1 and "cannot start another thread" in done.stderr, done
     assert not Path("out/run.json").exists()
@@ -200,28 +188,16 @@ def test_checkpoint_that_is_a_pipe(folder):
     shutil.rmtree("out")
 
 
-MPI_AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-
-
 def is_open_mpi():
     found = shutil.which("mpirun")
     return found and "Open MPI" in subprocess.run([found, "--version"], capture_output=True, text=True).stdout
 
 
-def kill_job(process):
-    """Kills a process and its children, those of a launcher first."""
-    for entry in Path("/proc").iterdir():
-        try:
-            if int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1]) == process.pid:
-                os.kill(int(entry.name), signal.SIGKILL)
-        except (OSError, ValueError, IndexError):
-            continue
-    process.kill()
-    process.communicate()
-
-
 # Two stars with self-gravity, driving and diagnostics, whose states are beyond the gas: their files are the same as well.
-@pytest.mark.parametrize("processes", [1, pytest.param(4, marks=pytest.mark.skipif(not is_open_mpi(), reason="no Open MPI"))])
+@pytest.mark.parametrize(
+    "processes",
+    [1, pytest.param(4, marks=[pytest.mark.slow, pytest.mark.skipif(not is_open_mpi(), reason="no Open MPI")])],
+)
 def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder, processes):
     sets = ["run.max_steps=24", "run.t_end=100", "mesh.root_blocks=[2,2,1]", "driving.period=0.2", "driving.periods=0.5"]
     sets += ["diagnostics.interval=2", "refinement.interval=4", "output.checkpoint_interval_s=1e-9"]
@@ -229,16 +205,14 @@ def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder, processes):
     source = Path(__file__).parents[2] / "inputs" / "merger_demo.toml"
     assert run(source, "--out", "whole", "--quiet", "--threads", "2", *sets).returncode == 0
     arguments = [source, "--out", "cut", *sets]
-    launcher = [] if processes == 1 else ["mpirun", "--oversubscribe", "-n", str(processes)]
-    kills = sorted(random.sample(range(2, 20), 2))
-    print(f"killed at steps {kills}")
+    seed = int(os.environ.get("PLX_TEST_SEED") or random.randrange(1 << 32))
+    kills = sorted(random.Random(seed).sample(range(2, 20), 2))
+    print(f"killed at steps {kills}; again with PLX_TEST_SEED={seed}")
     for steps in kills:
-        command = [*launcher, str(PROGRAM), *map(str, arguments), "--quiet", "--threads", "1"]
-        process = subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ, **MPI_AS_ROOT}
-        )
-        wait_for(has_rows("cut", steps))
-        kill_job(process)
+        words = command(0 if processes == 1 else processes, PROGRAM, *arguments, "--quiet", "--threads", "1")
+        child = start_child(words, env=environment())
+        wait_for(child, has_rows("cut", steps))
+        kill(child)
         Path("cut/run.json.1-1.part").touch()  # what a process leaves that was killed while it wrote
         arguments = ["--resume", "cut"]
     done = run(*arguments, "--quiet", "--threads", "2")
@@ -312,11 +286,9 @@ def test_checkpoints_before_mass_has_changed_are_kept(folder):
 
 @pytest.mark.skipif(not is_open_mpi(), reason="Open MPI is not installed")
 def test_many_processes_that_are_refused_leave_nothing(folder):
-    two = ["mpirun", "--oversubscribe", "-n", "2", str(PROGRAM)]
-
     def on_two(*arguments):
-        command = [*two, *arguments]
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, env={**os.environ, **MPI_AS_ROOT})
+        words = command(2, PROGRAM, *arguments)
+        return subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment())
 
     done = on_two("in.toml", "--out", "out")
     if done.returncode != 0 and "100 %" not in done.stdout:

@@ -43,7 +43,13 @@ def table(path):
         return [{key: float(value) for key, value in row.items()} for row in csv.DictReader(file)]
 
 
-@pytest.mark.parametrize("name,sets,masses", SCENARIOS, ids=[s[0] for s in SCENARIOS])
+SLOW = ("stars/triple",)  # half of the time of all
+
+
+@pytest.mark.parametrize(
+    "name,sets,masses",
+    [pytest.param(*s, id=s[0], marks=pytest.mark.slow if s[0] in SLOW else ()) for s in SCENARIOS],
+)
 def test_a_scenario_starts_with_its_stars_at_rest(tmp_path, monkeypatch, name, sets, masses):
     monkeypatch.chdir(tmp_path)
     words = [word for s in [*COARSE, *sets] for word in ("--set", s)]

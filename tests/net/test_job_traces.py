@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from launched import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "job_check"
@@ -27,15 +28,12 @@ pytestmark = [
 
 
 def run(n, folder, *arguments, mpirun=(), **settings):
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
-    environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    environment |= {"PLX_OUTPUT": str(folder), "PLX_THREADS": "1"} | settings
     return subprocess.run(
         ["mpirun", "--oversubscribe", *mpirun, "-n", str(n), str(PROGRAM), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=600,
-        env=environment,
+        env=environment(**({"PLX_OUTPUT": str(folder), "PLX_THREADS": "1"} | settings)),
     )
 
 

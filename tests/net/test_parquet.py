@@ -12,11 +12,11 @@ import os
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from launched import processes_of
+from children import end_of, start, wait_for
+from launched import command, complaints, environment, processes_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-parquet"
@@ -46,25 +46,12 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-LONGER = ("--set", "loop.tolerance=1e-300", "--set", "loop.iterations=16")
-
-
-def command(n, *arguments, threads=1):
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
-    env = kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    launcher = ["mpirun", "--oversubscribe", "-n", str(n)] if n > 0 else []
-    words = [*launcher, PROGRAM, *arguments, "--quiet", "--threads", str(threads)]
-    return words, env
+ENDLESS = ("--set", "loop.tolerance=1e-300", "--set", "loop.iterations=100000", "--quiet", "--threads", 1)
 
 
 def run(n, *arguments, threads=1):
-    words, env = command(n, *arguments, threads=threads)
-    return subprocess.run(words, capture_output=True, text=True, timeout=120, env=env)
-
-
-def start(n, *arguments):
-    words, env = command(n, *arguments)
-    return subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+    words = command(n, PROGRAM, *arguments, "--quiet", "--threads", threads)
+    return subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment())
 
 
 def test_any_number_of_processes_gives_the_same_bits(folder):
@@ -81,21 +68,19 @@ def test_any_number_of_processes_gives_the_same_bits(folder):
 
 
 def test_a_killed_run_of_four_continues_on_two(folder):
-    assert run(0, "in.toml", "--out", "alone", *LONGER).returncode == 1
     often = ("--set", "output.checkpoint_interval_s=0.01")
-    child = start(4, "in.toml", "--out", "out", *LONGER, *often)
-    parts = "checkpoint-*-3.h5"
-    while child.poll() is None and not (Path("out/checkpoint.h5").exists() and list(Path("out").glob(parts))):
-        time.sleep(0.002)
-    for line in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            words = line.read_bytes().split(b"\0")
-            if words[0] == str(PROGRAM).encode() and str(folder).encode() == os.readlink(line.parent / "cwd").encode():
-                os.kill(int(line.parent.name), signal.SIGKILL)
-    child.communicate(timeout=120)
-    assert child.returncode not in (0, 1) and not Path("out/extrapolated.csv").exists()
-    done = run(2, "--resume", "out", "--set", "network.rotation=coalesced")
+    job = start(command(4, PROGRAM, "in.toml", "--out", "out", *ENDLESS, *often), env=environment())
+    wait_for(job, lambda: Path("out/checkpoint.h5").exists() and list(Path("out").glob("checkpoint-*-3.h5")))
+    for process in processes_of(job, 4):
+        with contextlib.suppress(ProcessLookupError):  # mpirun ends the others as well
+            os.kill(process, signal.SIGKILL)
+    end_of(job)
+    assert job.returncode not in (0, 1) and not Path("out/extrapolated.csv").exists()
+    # It ends with some more iterations than it has made.
+    more = ("--set", f"loop.iterations={len(Path('out/iterations.csv').read_text().splitlines()) + 8}")
+    done = run(2, "--resume", "out", "--set", "network.rotation=coalesced", *more)
     assert done.returncode == 1, done.stderr  # as the whole run: not converged
+    assert run(0, "in.toml", "--out", "alone", "--set", "loop.tolerance=1e-300", *more).returncode == 1
     for name in TABLES:
         if Path("alone", name).exists():
             assert Path("out", name).read_text() == Path("alone", name).read_text(), name
@@ -107,24 +92,19 @@ def test_wrong_input_gets_one_line(folder):
         (["in.toml", "--set", "memory.limit_gb=1e-3"], "processes with that memory each"),
     ):
         done = run(2, *arguments)
-        ours = [line for line in done.stderr.splitlines() if line.startswith("plx-parquet: ")]
+        ours = complaints(PROGRAM, done.stderr)
         assert done.returncode == 2 and words in ours[0] and not Path("run-parquet").exists()
         assert len(ours) == 1
 
 
 @pytest.mark.parametrize(("victim", "form"), [(0, "packed"), (1, "rows"), (1, "coalesced"), (2, "adaptive")])
 def test_a_killed_process_leaves_the_status_failed(folder, victim, form):
-    longest = ("--set", "loop.iterations=100000", "--set", "loop.tolerance=1e-300")
-    words, env = command(3, "in.toml", "--out", "out", *longest, "--set", f"network.rotation={form}")
-    words.insert(1, "--enable-recovery")
-    job = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
-    while not Path("out/iterations.csv").exists():
-        assert job.poll() is None
-        time.sleep(0.02)
+    words = ("in.toml", "--out", "out", *ENDLESS, "--set", f"network.rotation={form}")
+    job = start(command(3, PROGRAM, *words, recovers=True), env=environment())
+    wait_for(job, Path("out/iterations.csv").exists)
     os.kill(processes_of(job, 3)[victim], signal.SIGKILL)
-    _, errors = job.communicate(timeout=120)
-    ours = [line for line in errors.splitlines() if line.startswith("plx-parquet: ")]
-    assert len(ours) == 1 and f"locality {victim} is lost" in ours[0], errors
+    ours = complaints(PROGRAM, end_of(job)[1])
+    assert len(ours) == 1 and f"locality {victim} is lost" in ours[0], ours
     record = json.loads(Path("out/run.json").read_text())
     assert record["status"] == "failed" and f"locality {victim} is lost" in record["message"]
 

@@ -12,11 +12,11 @@ import resource
 import shutil
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
-from launched import processes_of
+from children import end_of, start, wait_for
+from launched import command, complaints, environment, processes_of
 
 h5py = pytest.importorskip("h5py")
 np = pytest.importorskip("numpy")
@@ -65,23 +65,9 @@ def reference(tmp_path_factory):
     return last_mesh(at / "out")
 
 
-def environment() -> dict:
-    kept = {k: v for k, v in os.environ.items() if not k.startswith("PLX_")}
-    return kept | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-
-
-def mpirun(*command):
-    words = ["mpirun", "--oversubscribe", *map(str, command)]
-    return subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment())
-
-
 def run(n, *arguments):
-    return mpirun("-n", n, PROGRAM, *arguments, "--quiet")
-
-
-def complaints(errors: str) -> list:
-    """The messages of the program itself, without those of the launcher."""
-    return [line for line in errors.splitlines() if line.startswith("plx-star: ")]
+    words = command(n, PROGRAM, *arguments, "--quiet")
+    return subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment())
 
 
 def last_mesh(out) -> dict:
@@ -154,7 +140,8 @@ def test_a_checkpoint_continues_on_another_number(folder, reference, first, then
 
 def test_wrong_input_is_one_line(folder):
     done = run(3, "in.toml", "--set", "hydro.cfl=2", "--out", "out")
-    assert done.returncode == 2 and len(complaints(done.stderr)) == 1 and "hydro.cfl" in complaints(done.stderr)[0]
+    lines = complaints(PROGRAM, done.stderr)
+    assert done.returncode == 2 and len(lines) == 1 and "hydro.cfl" in lines[0], done.stderr
     assert not Path("out").exists()
 
 
@@ -162,22 +149,16 @@ class Started:
     """An endless run on four processes, which writes a checkpoint after almost every step."""
 
     def __init__(self):
-        words = ["mpirun", "--oversubscribe", "--enable-recovery", "-n", "4", PROGRAM, "in.toml", "--out", "out", *ENDLESS]
-        words += ["--quiet", "--threads", "1", "--set", "output.checkpoint_interval_s=0.05"]
-        self.launcher = subprocess.Popen(
-            [str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
-        )
-        deadline = time.monotonic() + 300
-        while len(list(Path("out/checkpoint").glob("*.h5"))) < 2:
-            assert self.launcher.poll() is None and time.monotonic() < deadline, self.launcher.communicate()
-            time.sleep(0.02)
+        words = ["in.toml", "--out", "out", *ENDLESS, "--quiet", "--threads", 1, "--set", "output.checkpoint_interval_s=0.05"]
+        self.launcher = start(command(4, PROGRAM, *words, recovers=True), env=environment())
+        wait_for(self.launcher, lambda: len(list(Path("out/checkpoint").glob("*.h5"))) >= 2)
 
     def processes(self) -> list:
         return processes_of(self.launcher, 4)
 
     def end(self):
-        output, errors = self.launcher.communicate(timeout=600)
-        return self.launcher.returncode, output, complaints(errors)
+        output, errors = end_of(self.launcher)
+        return self.launcher.returncode, output, complaints(PROGRAM, errors)
 
 
 @pytest.mark.parametrize("victim", [0, 2])
@@ -227,5 +208,5 @@ def test_a_missing_part_is_named(folder):
     for n in (1, 3):
         done = run(n, "--resume", "out", "--set", "run.max_steps=4")
         assert done.returncode == 2
-        lines = complaints(done.stderr)
+        lines = complaints(PROGRAM, done.stderr)
         assert len(lines) == 1 and f"its part 'parts/{part.name}': No such file" in lines[0], lines
