@@ -16,7 +16,7 @@ import install
 import pyenv
 from console import ROOT, duration, fail, job_command, job_environment, say, shown, step, why_no_jobs
 
-INPUTS = {"blast": ROOT / "inputs" / "sedov_demo.toml", "merger": ROOT / "inputs" / "merger_demo.toml"}
+INPUTS = {"blast": ROOT / "inputs" / "sedov_demo.toml", "merger": ROOT / "inputs" / "stars" / "merger_demo.toml"}
 
 
 def fresh_folder() -> Path:

@@ -58,7 +58,7 @@ pair uniform512 inputs/sedov.toml $box "mesh.root_blocks=[8,8,8]" mesh.max_level
   output.history_interval=60 run.t_end=1
 pair sod inputs/sod.toml run.max_steps=100 output.history_interval=10
 # Self-gravity; the rotating frame, in which each run makes the model of the stars first.
-pair polytrope inputs/polytrope.toml run.max_steps=20 output.history_interval=5
-pair binary inputs/binary.toml binary.species=false binary.tolerance=1e-3 run.max_steps=10 output.history_interval=5
+pair polytrope inputs/stars/polytrope.toml run.max_steps=20 output.history_interval=5
+pair binary inputs/stars/binary.toml binary.species=false binary.tolerance=1e-3 run.max_steps=10 output.history_interval=5
 say "all: $([ $failed -eq 0 ] && echo passed || echo FAILED)"
 exit $failed

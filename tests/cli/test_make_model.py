@@ -36,7 +36,7 @@ def first_mesh(folder):
 
 def test_a_run_starts_from_the_file_with_the_same_bits(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    binary = ROOT / "inputs" / "binary.toml"
+    binary = ROOT / "inputs" / "stars" / "binary.toml"
     made = run("make-model", binary, "-o", "stars.h5", *COARSE)
     assert made.returncode == 0, made.stderr
     lines = made.stdout.splitlines()
@@ -53,8 +53,8 @@ def test_wrong_requests_have_one_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for arguments, expected in (
         ([ROOT / "inputs" / "sod.toml"], "expected problem.name"),
-        ([ROOT / "inputs" / "binary.toml", "--set", "binary.masses=[1e33,0.4]"], "grams"),
-        ([ROOT / "inputs" / "binary.toml", *COARSE, "-o", "none/stars.h5"], "none/stars.h5"),
+        ([ROOT / "inputs" / "stars" / "binary.toml", "--set", "binary.masses=[1e33,0.4]"], "grams"),
+        ([ROOT / "inputs" / "stars" / "binary.toml", *COARSE, "-o", "none/stars.h5"], "none/stars.h5"),
     ):
         done = run("make-model", *arguments)
         assert done.returncode == 2

@@ -202,7 +202,7 @@ def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder, processes):
     sets = ["run.max_steps=24", "run.t_end=100", "mesh.root_blocks=[2,2,1]", "driving.period=0.2", "driving.periods=0.5"]
     sets += ["diagnostics.interval=2", "refinement.interval=4", "output.checkpoint_interval_s=1e-9"]
     sets = [word for s in sets for word in ("--set", s)]
-    source = Path(__file__).parents[2] / "inputs" / "merger_demo.toml"
+    source = Path(__file__).parents[2] / "inputs" / "stars" / "merger_demo.toml"
     assert run(source, "--out", "whole", "--quiet", "--threads", "2", *sets).returncode == 0
     arguments = [source, "--out", "cut", *sets]
     seed = int(os.environ.get("PLX_TEST_SEED") or random.randrange(1 << 32))
