@@ -127,12 +127,12 @@ def test_a_signal_stops_a_run_within_its_first_iteration(folder):
 
 
 def test_an_exception_leaves_the_status_failed(folder):
-    larger = ["--set", "grid.frequencies=[2, 40]", "--set", "grid.sigma_frequencies=128", "--set", "loop.history=1"]
+    larger = ["--set", "grid.frequencies=[10, 40]", "--set", "grid.sigma_frequencies=128", "--set", "loop.history=1"]
     child = start(folder, "in.toml", "--out", "out", *larger)
     while "iteration 1:" not in (line := child.stderr.readline()):
         assert line
     pages = int((Path("/proc") / str(child.pid) / "statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + (64 << 20)  # the second number of frequencies needs 530 MB
+    most = pages * resource.getpagesize() + (300 << 20)  # the second number of frequencies needs 530 MB
     resource.prlimit(child.pid, resource.RLIMIT_AS, (most, most))
     _, errors = end_of(child)
     assert child.returncode == 1 and "out of memory" in errors

@@ -30,7 +30,8 @@ class RunCheckpoint : public testing::Test {
     std::filesystem::create_directories(folder);
   }
   ~RunCheckpoint() override { std::filesystem::remove_all(folder); }
-  std::string folder = testing::TempDir() + "run_checkpoint_test", path = folder + "/checkpoint.h5";
+  std::string folder = testing::TempDir() + "plx_" + testing::UnitTest::GetInstance()->current_test_info()->name(),
+              path = folder + "/checkpoint.h5";
 };
 
 TEST_F(RunCheckpoint, IsReadBack) {

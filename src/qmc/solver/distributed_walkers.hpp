@@ -6,7 +6,7 @@
 // continued with another. A stop that is requested on one locality reaches all.
 //
 // Thread safety: functions are called by one task per locality. Cost: bytes() and wait_s(); a task that waits polls the
-// flag of its locality every 10 ms. Errors: locality_lost. Example: qmc/solver/test/distributed_walkers_test.cpp
+// flag of its locality every 10 ms. Errors: locality_lost. Example: tests/net/test_dca.py
 #pragma once
 
 #include <atomic>

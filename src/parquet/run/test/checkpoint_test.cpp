@@ -28,7 +28,8 @@ class ParquetCheckpoint : public testing::Test {
     std::filesystem::create_directories(folder);
   }
   ~ParquetCheckpoint() override { std::filesystem::remove_all(folder); }
-  std::string folder = testing::TempDir() + "parquet_checkpoint_test";
+  std::string folder =
+      testing::TempDir() + "plx_parquet_" + testing::UnitTest::GetInstance()->current_test_info()->name();
   const hubbard_model model = test::plaquette(2, 0.2, 1);
   const std::shared_ptr<const vertex_grid> grid = std::make_shared<const vertex_grid>(model.lattice, 2, 3);
 

@@ -215,10 +215,8 @@ TEST(blame, waits_for_a_mutex_go_to_its_holder) {
 TEST(blame, waits_for_a_recursive_mutex_go_to_its_holder) {
   sleeping_workers r;
   plx::recursive_timed_mutex m;
-  r.rt.run(named("blame/main"), [&] {
-    convoy([&] { return std::unique_lock(m); },
-           [&] { lock_at_the_second_try(m); });
-  });
+  r.rt.run(named("blame/main"),
+           [&] { convoy([&] { return std::unique_lock(m); }, [&] { lock_at_the_second_try(m); }); });
   expect_the_holder_blamed(r, "mutex");
 }
 
@@ -233,10 +231,8 @@ TEST(blame, waits_for_a_shared_mutex_go_to_its_writer) {
 TEST(blame, waits_for_readers_go_to_the_last_of_them) {
   sleeping_workers r;
   plx::shared_timed_mutex m;
-  r.rt.run(named("blame/main"), [&] {
-    convoy([&] { return plx::shared_lock(m); },
-           [&] { lock_at_the_second_try(m); });
-  });
+  r.rt.run(named("blame/main"),
+           [&] { convoy([&] { return plx::shared_lock(m); }, [&] { lock_at_the_second_try(m); }); });
   expect_the_holder_blamed(r, "shared_mutex");
 }
 
