@@ -191,7 +191,7 @@ std::vector<std::string> warnings_of(const dca_options& o, const dca_iteration& 
   const double in_bin = static_cast<double>(o.measurements) / (static_cast<double>(o.walkers) * o.bins);
   if (in_bin < 10 * i.autocorrelation_time)
     all.push_back(fmt::format(
-        "warning: T {:.5g}: errors are too small: expected bins of at least {:.0f} measurements, ten "
+        "warning: T {:.5g}: errors may be too small: expected bins of at least {:.0f} measurements, ten "
         "autocorrelation times, found {:.0f}; use more solver.measurements, or a larger solver.sweeps ({:g})",
         i.t, std::ceil(10 * i.autocorrelation_time), in_bin, o.sweeps));
   return all;
