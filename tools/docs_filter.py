@@ -28,7 +28,7 @@ GROUPS = (
     ("Many localities", "localities", ("net/job", "net/locality", "net/action.hpp", "net/error", "net/bitwise",
                                       "net/buffer", "net/archive", "net/coales", "net/simulation")),
     ("Global objects", "global", ("net/global", "net/component", "net/names", "net/continuation")),
-    ("Collective calls", "collectives", ("net/collectives", "net/distributed", "net/partitioned")),
+    ("Collective calls", "collectives", ("net/collectives", "net/distributed", "net/partitioned", "net/team")),
     ("Measurement", "measurement", ("probe/", "control/", "trace/", "session/", "attach/")),
     ("Numbers", "numbers", ("num/",)),
     ("Foundations", "base", ("base/",)),

@@ -21,9 +21,9 @@ class team {
   /// All members of a communicator.
   explicit team(plx::communicator all);
 
-  unsigned rank() const noexcept;
-  unsigned size() const noexcept;
-  bool is_alone() const noexcept { return size() == 1; }
+  unsigned rank() const noexcept;                         ///< 0 if alone
+  unsigned size() const noexcept;                         ///< 1 if alone
+  bool is_alone() const noexcept { return size() == 1; }  ///< whether there is no other rank
   /// Requires: not alone.
   const plx::communicator& communicator() const noexcept { return *all_; }
 

@@ -16,6 +16,7 @@
 
 namespace plx {
 
+/// Memory of at least 2 MiB is aligned to huge pages, which are requested. Throws std::bad_alloc.
 template <class T>
 struct large_allocator {
   using value_type = T;
@@ -23,6 +24,7 @@ struct large_allocator {
   template <class U>
   large_allocator(const large_allocator<U>&) noexcept {}  // NOLINT: as the standard's allocators
 
+  /// Not initialized; n elements.
   T* allocate(std::size_t n) {
     constexpr std::size_t huge_page = std::size_t{2} << 20;
     if (n > std::size_t(-1) / 2 / sizeof(T)) throw std::bad_alloc();
@@ -35,6 +37,7 @@ struct large_allocator {
 #endif
     return static_cast<T*>(memory);
   }
+  /// Requires: from allocate().
   void deallocate(T* memory, std::size_t) noexcept { std::free(memory); }
   template <class U>
   bool operator==(const large_allocator<U>&) const noexcept {
@@ -42,6 +45,7 @@ struct large_allocator {
   }
 };
 
+/// A vector whose memory is on huge pages, if it is large and the system has them.
 template <class T>
 using large_vector = std::vector<T, large_allocator<T>>;
 

@@ -30,7 +30,7 @@ class alignas(64) idle_balance {
     ticks since = 0;
     double value = 0;  // ticks
     double rate = 0;   // I / B
-
+    /// R(t).
     [[nodiscard]] double at(ticks t) const noexcept {
       return value + rate * static_cast<double>(static_cast<std::int64_t>(t - since));
     }
@@ -50,7 +50,7 @@ class alignas(64) idle_balance {
 
   /// Grows with each change. Relaxed: the caller reads the rest only after read().
   [[nodiscard]] std::uint64_t version() const noexcept { return version_.load(std::memory_order_relaxed); }
-  [[nodiscard]] line read() const noexcept;
+  [[nodiscard]] line read() const noexcept;  ///< the present line
   /// Applies a change at time `now`, or at that of the last change if this is later: it is `since` of the result.
   line apply(ticks now, const change& c) noexcept;
   /// Idle time until `now` that is charged to none: all workers were idle, or the idle ones were parked.
@@ -75,7 +75,7 @@ class idle_share {
  public:
   /// The worker begins, or ends, to take part. Until then and after that it is charged nothing.
   void join(idle_balance& b, ticks now) noexcept;
-  void leave(ticks now) noexcept;
+  void leave(ticks now) noexcept;  ///< see join()
 
   /// Whether take() may return more than 0.
   [[nodiscard]] bool due() const noexcept { return balance_->version() != seen_.version || seen_.rate != 0; }

@@ -244,7 +244,7 @@ class alignas(64) worker_log {
 
   /// The worker begins, or ends, to take part.
   void join(idle_balance& b, ticks now) noexcept { share_.join(b, now); }
-  void leave(ticks now) noexcept { share_.leave(now); }
+  void leave(ticks now) noexcept { share_.leave(now); }  ///< see join()
   /// The worker searches since `begin` and sleeps now; `parks`: because it may not take tasks. Call idle() at the end.
   void sleeps(ticks begin, ticks background_before, bool parks = false) noexcept;
   /// The worker polls from `now` on: it waits again after the next sleeps().
