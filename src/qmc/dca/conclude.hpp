@@ -1,8 +1,8 @@
 // The results of a temperature from the bins of its last iteration, with errors by a jackknife through the whole of G,
 // Sigma, P, Gamma and the bubble.
 //
-// Thread safety: any task. Cost: once per bin the work of one evaluation; the Bethe-Salpeter equation dominates: 0.5 s
-// for 36 sites and 16 frequencies.
+// Thread safety: any task. Cost: once per bin the work of one evaluation; the Bethe-Salpeter equation
+// dominates for many sites.
 // Example: qmc/dca/test/dca_test.cpp
 #pragma once
 
