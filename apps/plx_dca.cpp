@@ -8,11 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -23,6 +21,7 @@
 #include "net/error.hpp"
 #include "net/job.hpp"
 #include "net/locality.hpp"
+#include "net/start/bootstrap.hpp"
 #include "net/team.hpp"
 #include "probe/record/names.hpp"
 #include "probe/settings.hpp"
@@ -278,13 +277,6 @@ runtime_options options_of_run(const command_line& c, runtime_options options, c
   return options;
 }
 
-// The first process of a job, or a process that runs alone: as the launcher says, before the job begins.
-bool is_first_process() {
-  for (const char* name : {"PMIX_RANK", "PMI_RANK"})
-    if (const char* rank = std::getenv(name); rank != nullptr) return std::string_view(rank) == "0";
-  return true;
-}
-
 // Run by all processes, including those whose command line is invalid: the root reports the error.
 int run(const command_line& c, runtime_options options, qmc::dca_options& o, config_table& table,
         const result<void>& read) {
@@ -293,7 +285,7 @@ int run(const command_line& c, runtime_options options, qmc::dca_options& o, con
   };
   // Before anything is measured: an input that is refused changes no file.
   std::optional<result<run_plan>> plan;
-  if (is_first_process()) plan = make_plan();
+  if (net::detail::is_first_launched()) plan = make_plan();
   job_options settings;
   settings.runtime.workers = 1;
   if (plan && *plan && !(*plan)->finished) settings.runtime = options_of_run(c, options, folder_of(c));

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -18,6 +17,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
+#include "net/start/bootstrap.hpp"
 #include "probe/settings.hpp"
 #include "rt/thread.hpp"
 
@@ -113,8 +113,7 @@ int complain(std::string_view message, int code) {
 }
 
 int answer(const std::string& text, int code) {
-  const char* const rank = std::getenv("PMIX_RANK");
-  if (rank != nullptr && std::string_view(rank) != "0") return code;
+  if (!net::detail::is_first_launched()) return code;
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return code;
   if (errno == EPIPE) return code;
   return complain(fmt::format("cannot write to stdout: {}", std::generic_category().message(errno)));

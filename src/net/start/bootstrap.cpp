@@ -118,4 +118,11 @@ const char* launched_by() noexcept {
   return tasks != nullptr && std::atoi(tasks) > 1 ? "SLURM_STEP_NUM_TASKS" : nullptr;
 }
 
+bool is_first_launched() noexcept {
+  const char* const by = launched_by();
+  if (by == nullptr) return true;
+  const char* const rank = std::getenv(std::string_view(by) == "SLURM_STEP_NUM_TASKS" ? "SLURM_PROCID" : by);
+  return rank == nullptr || std::string_view(rank) == "0";
+}
+
 }  // namespace plx::net::detail

@@ -90,6 +90,8 @@ std::vector<std::string> host_addresses();
 bool offers_pmix() noexcept;
 /// The name of a variable which shows that this process is one of several; null if none is set.
 const char* launched_by() noexcept;
+/// Whether this process is the first one of its launcher; true without a launcher.
+bool is_first_launched() noexcept;
 
 }  // namespace detail
 }  // namespace plx::net

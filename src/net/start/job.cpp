@@ -132,8 +132,8 @@ struct job::parts {
 job::job(int& argc, char** argv) {
   job_options options;
   auto read = read_options(argc, argv);
-  const char* const rank = std::getenv("PMIX_RANK");  // only the first process reports an invalid argument
-  if (!read) throw job_error(read.error().message, rank == nullptr || std::string_view(rank) == "0");
+  // Only the first process reports an invalid argument.
+  if (!read) throw job_error(read.error().message, net::detail::is_first_launched());
   options.runtime = *std::move(read);
   start(std::move(options));
 }
