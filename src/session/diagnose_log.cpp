@@ -66,6 +66,27 @@ void add_counter(std::vector<counter_value>& to, const counter_registry& counter
     for (counter_value& v : *values) to.push_back(std::move(v));
 }
 
+result<void> write_workers_csv(const std::vector<worker_times>& times, const counter_registry& counters,
+                               const std::string& path) {
+  std::string text = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s\n";
+  for (unsigned w = 0; w < times.size(); ++w) {
+    const worker_times& t = times[w];
+    const auto counter_of = [&](std::string_view name) -> std::optional<double> {
+      const auto values =
+          counters.query(fmt::format("/threads{{{}/worker-thread#{}}}/{}", counters.locality_name(), w, name));
+      return values && !values->empty() ? std::optional(values->front().value) : std::nullopt;
+    };
+    const auto time_of = [&](std::string_view name) {  // empty if the system does not report it
+      const auto value = counter_of(name);
+      return value ? fmt::format("{:.6f}", *value) : std::string();
+    };
+    fmt::format_to(std::back_inserter(text), "{},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.0f},{},{}\n", w, t.exec_s,
+                   t.overhead_s, t.background_s, t.idle_s, t.tasks, counter_of("count/steals").value_or(0.0),
+                   time_of("time/processor"), time_of("time/waiting-for-processor"));
+  }
+  return write_file(path, text);
+}
+
 }  // namespace
 
 diagnose_log::diagnose_log(const recorder& r, const counter_registry& counters)
@@ -87,8 +108,21 @@ void diagnose_log::keep() {
   moments_.push_back(std::move(now));
 }
 
+std::vector<worker_times> diagnose_log::keep_last() {
+  // Idle workers' times grow meanwhile: a thread that lost its core between the two begins again.
+  constexpr double longest_s = 1e-3;
+  for (int turn = 0;; ++turn) {
+    const double begin_s = monotonic_seconds();
+    std::vector<worker_times> times;
+    for (unsigned w = 0; w < recorder_.worker_count(); ++w) times.push_back(recorder_.times(w));
+    keep();
+    if (monotonic_seconds() - begin_s <= longest_s || turn == 20) return times;
+    moments_.pop_back();
+  }
+}
+
 result<void> diagnose_log::write(const std::string& folder) {
-  keep();
+  const std::vector<worker_times> times = keep_last();
   for (const std::string_view name : final_ones) add_counter(moments_.back().values, counters_, std::string(name));
   if (const double span_s = recorder_.span_s(); span_s > 0)
     moments_.back().values.push_back(
@@ -101,27 +135,7 @@ result<void> diagnose_log::write(const std::string& folder) {
       fmt::format_to(std::back_inserter(text), "{:.6f},{},{:.9g},{}\n", m.time_s, csv_field(v.name), v.value,
                      csv_field(v.unit));
   if (auto r = write_file(folder + "/diagnose.csv", text); !r) return r;
-  return write_workers_csv(recorder_, counters_, folder + "/workers.csv");
-}
-
-result<void> write_workers_csv(const recorder& r, const counter_registry& counters, const std::string& path) {
-  std::string text = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s\n";
-  for (unsigned w = 0; w < r.worker_count(); ++w) {
-    const worker_times t = r.times(w);
-    const auto counter_of = [&](std::string_view name) -> std::optional<double> {
-      const auto values =
-          counters.query(fmt::format("/threads{{{}/worker-thread#{}}}/{}", counters.locality_name(), w, name));
-      return values && !values->empty() ? std::optional(values->front().value) : std::nullopt;
-    };
-    const auto time_of = [&](std::string_view name) {  // empty if the system does not report it
-      const auto value = counter_of(name);
-      return value ? fmt::format("{:.6f}", *value) : std::string();
-    };
-    fmt::format_to(std::back_inserter(text), "{},{:.6f},{:.6f},{:.6f},{:.6f},{},{:.0f},{},{}\n", w, t.exec_s,
-                   t.overhead_s, t.background_s, t.idle_s, t.tasks, counter_of("count/steals").value_or(0.0),
-                   time_of("time/processor"), time_of("time/waiting-for-processor"));
-  }
-  return write_file(path, text);
+  return write_workers_csv(times, counters_, folder + "/workers.csv");
 }
 
 }  // namespace plx::probe

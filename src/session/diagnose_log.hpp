@@ -26,7 +26,9 @@ class diagnose_log {
   void sample();
   static constexpr double period_s = 0.05;
 
-  /// Takes a last sample, then writes diagnose.csv (time_s,name,value,unit) and workers.csv into the folder.
+  /// Takes a last sample, then writes diagnose.csv (time_s,name,value,unit) and workers.csv into the folder. Columns of
+  /// the latter: worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s. The last two are the time
+  /// of the worker's thread on a core, and runnable without one (schedstat); empty if the system does not report them.
   result<void> write(const std::string& folder);
 
   /// Number of samples kept.
@@ -39,6 +41,7 @@ class diagnose_log {
     std::vector<counter_value> values;
   };
   void keep();
+  std::vector<worker_times> keep_last();  // of the moment of the last sample, within a millisecond if possible
 
   const recorder& recorder_;
   const counter_registry& counters_;
@@ -46,9 +49,5 @@ class diagnose_log {
   std::uint64_t called_ = 0, every_ = 1;  // one in `every_` calls is kept
   std::vector<moment> moments_;
 };
-
-/// Columns worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s. The last two are the time of
-/// the worker's thread on a core, and runnable without one (schedstat); empty if the system does not report them.
-result<void> write_workers_csv(const recorder& r, const counter_registry& counters, const std::string& path);
 
 }  // namespace plx::probe
