@@ -198,6 +198,7 @@ least_long_task = 0.25  # of the run: a task longer than that may hold up the ot
 least_path = 0.70  # of the run: the critical path
 least_delay = 0.20  # of the run: how long tasks on the critical path were ready before they began
 whole_run = 0.90  # of the run
+latest_set_up = 0.10  # of the run: what one worker does alone from before then is serial set-up
 
 
 def findings_about_idle_time(e: Evidence) -> list:
@@ -351,17 +352,19 @@ def _alone(e: Evidence, parts: IdleTime):
         "and no task waited in a queue"
     )
     figures = {"busy": parts.mean_busy, "intervals": phase.spans[:20], "serial_s": phase.length_s}
-    if row and row["max_s"] >= 0.7 * (end - begin):
-        text = f'{most}; the longest task, "{short(row["name"])}", took {seconds(row["max_s"])}'
+    is_one_task = row and row["max_s"] >= 0.7 * (end - begin)
+    if is_one_task:
+        most = f'{most}; the longest task, "{short(row["name"])}", took {seconds(row["max_s"])}'
+    if is_one_task and begin > latest_set_up * e.wall_s:  # before, others ran that it could have run beside
         advice = "Cut that task into smaller ones, or begin it first (priority::high)."
-        return _claim(e, "imbalance", phase.idle_s, text, advice, figures, sure)
+        return _claim(e, "imbalance", phase.idle_s, most, advice, figures, sure)
     of_run = phase.length_s / e.wall_s
     if of_run >= whole_run or (of_run >= least_path and _long_path(e)) or parts.mean_busy < 0.5:
         return None
     kinds = path_kinds(e)
     path = f' (the critical path has most of its time in "{short(kinds[0][0])}")' if kinds else ""
     advice = f"Divide that part into tasks that can run side by side, or run it beside other work{path}."
-    more = "" if kinds else " PLX_TRACE=1 shows which tasks it consists of."
+    more = "" if kinds or is_one_task else " PLX_TRACE=1 shows which tasks it consists of."
     return _claim(e, "serial", phase.idle_s, most, advice + more, figures, sure)
 
 
