@@ -15,6 +15,7 @@ help() {
            [--all]              build everything, run every test, under every preset (release, debug, asan, tsan)
            [--preset NAME]      another preset than release
            [--seeds N]          schedules of the deterministic mode per test (default 200)
+           [--planted [REGEX]]  whether a test fails for each error of tests/planted/errors.py (40 minutes)
 ./plx bench [NAME...] [--json FILE] [--threads N,...] [--quick]
                                 run benchmarks (all, or those named), print a table, write the numbers;
                                 rt: the runtime beside oneTBB and OpenMP, with a picture of METG

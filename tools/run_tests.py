@@ -204,7 +204,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--all", action="store_true", help="builds everything under every preset; every test, the slow ones included")
     parser.add_argument("--preset", default="release", choices=builds.PRESETS)
     parser.add_argument("--seeds", type=int, default=0, metavar="N", help="schedules of the deterministic mode per test")
+    parser.add_argument("--planted", nargs="?", const="", metavar="REGEX",
+                        help="whether a test fails for each error of tests/planted/errors.py (or those that match)")  # fmt: skip
     options = parser.parse_args(arguments)
+    if options.planted is not None:
+        import run_planted
+
+        return run_planted.main(options.planted)
     if options.seeds < 0:
         parser.error(f"--seeds is {options.seeds}: expected a positive number")
     begin, since = time.monotonic(), time.time()
