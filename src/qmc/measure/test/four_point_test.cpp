@@ -186,39 +186,44 @@ TEST(TransferBubble, ExactSusceptibilitiesOfThePlaquette) {
   }
 }
 
-// Without interaction the lattice's susceptibility is Lindhard's function.
-TEST(TransferBubble, LindhardFunctionOfTheLattice) {
-  const auto c = cluster::named("2x2").value();
+// Without interaction the lattice's susceptibility is Lindhard's function, and that of pairs (1 - f - f') / (e + e').
+TEST(TransferBubble, FreeSusceptibilitiesOfTheLattice) {
   const double beta = 4, mu = -0.5;
   const dispersion e{1, -0.2};
-  const coarse_graining grain(c, e);
-  const matsubara_function sigma(4, 128);
-  const auto g = grain.green(sigma, mu, beta);
-  const transfer_bubble bubble(c, e, true);
-  const pair_index window{4, 8};
-  const int corner = c.find_momentum(M_PI, M_PI), points = 200;
-  for (const auto& [q, m] : {std::pair(corner, 0), std::pair(corner, 1), std::pair(1, 0)}) {
-    double truth = 0;
+  const auto pairs = channel::particle_particle, magnetic = channel::magnetic;
+  const auto check = [&](const cluster& c, const four_point& f) {
+    const int n_sites = c.n_sites(), points = 200;
+    const matsubara_function sigma(n_sites, 128);
+    const auto g = coarse_graining(c, e).green(sigma, mu, beta);
+    const double side = f.channel == pairs ? -1 : 1, w = 2 * M_PI * f.frequency / beta;
+    const auto q = c.momentum(f.momentum);
     const auto fermi = [&](double x) { return 1 / (1 + std::exp(beta * x)); };
+    double truth = 0;
     for (int i = 0; i < points; ++i)
       for (int j = 0; j < points; ++j) {
         const double kx = 2 * M_PI * (i + 0.5) / points, ky = 2 * M_PI * (j + 0.25) / points;
-        const double a = e(kx, ky) - mu, b = e(kx + c.momentum(q)[0], ky + c.momentum(q)[1]) - mu;
-        const double w = 2 * M_PI * m / beta, d = b - a;
-        truth += (fermi(a) - fermi(b)) * d / (d * d + w * w) / (points * points);
+        const double a = e(kx, ky) - mu, b = side * (e(side * kx + q[0], side * ky + q[1]) - mu), d = b - a;
+        truth += (f.channel == pairs ? 1 : 0.5) * (fermi(a) - fermi(b)) * d / (d * d + w * w) / (points * points);
       }
-    const four_point f{channel::magnetic, q, m};
+    const pair_index window{n_sites, 8};
     complex_matrix x(window.size(), window.size());
-    for (int k = 0; k < 4; ++k)
+    for (int k = 0; k < n_sites; ++k)
       for (int n = -8; n < 8; ++n) {
         const auto [k2, n2] = f.partner(c, k, n);
         const auto at = [&](int p, int l) { return l >= 0 ? g(p, l) : std::conj(g(c.negative(p), -1 - l)); };
-        x(window(k, n), window(k, n)) = -at(k, n) * at(k2, n2);
+        x(window(k, n), window(k, n)) = -side * at(k, n) * at(k2, n2);
       }
+    const transfer_bubble bubble(c, e, true);
     const auto s = solve_transfer(c, window, f, x, g, sigma, bubble, 0, mu, beta).value();
-    EXPECT_NEAR(s.lattice, 0.5 * truth, 1e-4) << q << m;
+    EXPECT_NEAR(s.lattice, truth, 2e-4) << name_of(f.channel) << f.momentum << f.frequency;
     EXPECT_NEAR(s.bubble, s.lattice, 1e-9);
-  }
+  };
+  const auto four = cluster::named("2x2").value(), eight = cluster::named("8A").value();
+  const int corner = four.find_momentum(M_PI, M_PI);
+  for (const four_point& f : {four_point{magnetic, corner, 0}, {magnetic, corner, 1}, {magnetic, 1, 0}, {pairs, 0, 0}})
+    check(four, f);
+  // Here momenta differ from their negatives by more than a reciprocal vector.
+  for (const four_point& f : {four_point{magnetic, 1, 0}, {pairs, 0, 0}, {pairs, 1, 0}}) check(eight, f);
 }
 
 }  // namespace

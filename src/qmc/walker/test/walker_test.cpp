@@ -100,6 +100,25 @@ TEST(Walker, InverseStaysAccurate) {
   }
 }
 
+// With the frustration of t', weights of either sign occur; the sign follows the accepted moves.
+TEST(Walker, SignIsThatOfTheDeterminants) {
+  const auto p = problem::of("8A", 8, 3, -2, {1, -0.3});
+  rank_one_walker one(p.g0, p.constants(), random_stream(4, 0));
+  submatrix_walker sub(p.g0, p.constants(), random_stream(4, 0), 48);
+  for (walker* w : {static_cast<walker*>(&one), static_cast<walker*>(&sub)}) {
+    int negative = 0;
+    for (int turn = 0; turn < 60; ++turn) {
+      w->advance(501);
+      const double sign = w->sign();
+      w->rebuild();
+      EXPECT_EQ(w->sign(), sign) << turn;
+      if (sign < 0) ++negative;
+    }
+    EXPECT_GT(negative, 3);
+    EXPECT_LT(negative, 57);
+  }
+}
+
 // The same decisions, the same vertices in the same order, and the same ratios.
 TEST(SubmatrixWalker, DecidesAsTheRankOneWalker) {
   struct run {
