@@ -27,8 +27,9 @@ class diagnose_log {
   static constexpr double period_s = 0.05;
 
   /// Takes a last sample, then writes diagnose.csv (time_s,name,value,unit) and workers.csv into the folder. Columns of
-  /// the latter: worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s. The last two are the time
-  /// of the worker's thread on a core, and runnable without one (schedstat); empty if the system does not report them.
+  /// the latter: worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s. The last two are the
+  /// time of the worker's thread on a core, and runnable without one (schedstat); empty if the system does not report
+  /// them.
   result<void> write(const std::string& folder);
 
   /// Number of samples kept.

@@ -33,7 +33,8 @@
 //   never in two places. Then the old locality sends the waiting calls after it. If the move fails, the old locality
 //   reclaims the object, if the directory agrees.
 //   A call that arrives where the object is not is forwarded to the directory, and from there to the object; the
-//   locality that runs it answers the caller directly. Each caller caches the places of objects, and the directory corrects the cache.
+//   locality that runs it answers the caller directly. Each caller caches the places of objects, and the directory
+//   corrects the cache.
 //
 // Thread safety: everything. Cost: docs/net.md. Example: net/agas/test/component_test.cpp,
 // net/agas/test/agas_sim_test.cpp
