@@ -223,17 +223,26 @@ void stack_pool::discard(const stack& s) noexcept {
   madvise(s.bottom, s.size, MADV_DONTNEED);
 }
 
+// Memory for up to `n` stacks; where the system has less, for half as many, but for at least 4 MiB or one stack: the
+// rest is for the heap. `n` becomes their number. Throws std::bad_alloc.
+static void* map_stacks(std::size_t& n, std::size_t stride) {
+  for (;; n /= 2) {
+    void* base = mmap(nullptr, stride * n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base != MAP_FAILED) return base;
+    if (n == 1 || stride * n / 2 < std::size_t{4} << 20) throw std::bad_alloc();
+  }
+}
+
 // Allocation and system calls precede the spinlock, so that put() and get() of other threads never wait for them.
 void stack_pool::add_slab() {
-  const std::size_t n = stacks_per_slab_;
+  std::size_t n = stacks_per_slab_;
   const std::size_t guard = guard_bytes();
   const std::size_t stride = stack_bytes_ + guard;
-  const std::size_t bytes = stride * n;
   slabs_.reserve(slabs_.size() + 1);
   std::vector<stack> list;  // the new free_: room for every stack, so that put() need not allocate
   list.reserve(total() + n);
-  void* base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (base == MAP_FAILED) throw std::bad_alloc();
+  void* base = map_stacks(n, stride);
+  const std::size_t bytes = stride * n;
   // A huge page under a stack would make its first touch cost 2 MiB of memory.
   madvise(base, bytes, MADV_NOHUGEPAGE);
   slabs_.push_back({static_cast<std::byte*>(base), bytes});
@@ -305,7 +314,7 @@ fiber* scheduler::new_fiber(stack_pool& stacks, void (*entry)()) {
   return f;
 }
 
-fiber* scheduler::take_sized_fiber(unsigned stack_class) {
+fiber* scheduler::take_sized_fiber(unsigned stack_class) noexcept try {
   PLX_ASSERT(stack_class < n_stack_classes, stack_class);
   stack_pool* stacks = nullptr;
   fiber* cold = nullptr;
@@ -329,6 +338,8 @@ fiber* scheduler::take_sized_fiber(unsigned stack_class) {
   fiber* f = new_fiber(*stacks, sized_entry);
   f->stack_class = stack_class;
   return f;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 // These stacks are large: a few of each size stay warm, the others return their memory.

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <mutex>
-#include <system_error>
 #include <thread>
 
 #include "base/assert.hpp"
@@ -292,7 +291,7 @@ void scheduler::stop() {
   }
   {
     scheduler_list& all = schedulers();
-    const std::lock_guard nobody_explains(all.explaining);
+    const std::lock_guard none_explains(all.explaining);
     spin_guard guard(all.lock);
     std::erase(all.living, this);
     all.oldest_is_default();
@@ -387,7 +386,7 @@ std::string explain_all_waits() {
   std::vector<wait_report> reports;
   {
     scheduler_list& all = schedulers();
-    const std::lock_guard nobody_ends(all.explaining);
+    const std::lock_guard none_ends(all.explaining);
     std::vector<scheduler*> living;
     {
       spin_guard guard(all.lock);

@@ -182,6 +182,7 @@ class scheduler {
   [[nodiscard]] std::size_t placed() const noexcept;
 
   // Used by suspend() and the worker loop.
+  [[nodiscard]] std::size_t stack_bytes() const noexcept { return stacks_.stack_bytes(); }
   /// Ensures that w.free_fibers is not empty. Returns false if the operating system has no memory for another stack.
   bool reserve_loop_fiber(worker& w) noexcept { return w.free_fibers != nullptr || find_loop_fiber(w); }
   fiber* take_loop_fiber(worker& w) {
@@ -197,7 +198,8 @@ class scheduler {
   /// Pushes a task back that was popped from the worker's own deque, and wakes a worker if needed: one that was about
   /// to sleep may have missed the task.
   void put_back(worker& w, task* t);
-  fiber* take_sized_fiber(unsigned stack_class);
+  /// Null if the operating system has no memory for another stack of this size.
+  fiber* take_sized_fiber(unsigned stack_class) noexcept;
   void keep_sized_fiber(fiber* f) noexcept;
   void deadline_changed(ticks deadline) noexcept;  // there is a new timer
   task* next_task(worker& w);                      // null: leave the loop
@@ -207,6 +209,8 @@ class scheduler {
   task* try_next_task(worker& w);
   /// Moves a task that was taken from a queue behind all others.
   void requeue(task* t);
+  /// The same for a task without memory for its stack. Tasks of other queues precede it: they may free a stack.
+  void put_off(worker& w, task* t);
 
  private:
   struct threads;  // hides <thread>

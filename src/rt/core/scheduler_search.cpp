@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
@@ -143,6 +144,8 @@ task* scheduler::next_resumed(worker& w) noexcept {
 task* scheduler::take_placed(worker& w) noexcept {
   if (high_.empty() && w.inbox.empty()) [[likely]]
     return nullptr;
+  if (std::exchange(w.skips_placed, false)) [[unlikely]]
+    return nullptr;
   if (task* t = (w.turn & 1u) != 0 ? w.inbox.pop() : high_.pop()) return t;
   return (w.turn & 1u) != 0 ? high_.pop() : w.inbox.pop();
 }
@@ -241,6 +244,12 @@ void scheduler::requeue(task* t) {
     inject(t);
   else
     place(t);
+}
+
+void scheduler::put_off(worker& w, task* t) {
+  w.skips_placed = true;
+  requeue(t);
+  sched_yield();
 }
 
 // A task is handed over only while `searching` is set. The giver stores the task, then checks the flag again; the

@@ -95,7 +95,8 @@ struct worker {
   std::vector<unsigned> victims;                           // the other workers, nearest first
   std::vector<unsigned> groups;                            // end in `victims` of each group of equal distance
   std::uint64_t rng;
-  unsigned turn = 0;  // counts loop rounds, so that the injection queue is checked periodically
+  unsigned turn = 0;          // counts loop rounds, so that the injection queue is checked periodically
+  bool skips_placed = false;  // once: see scheduler::put_off()
 
   timer_queue timers;
   parker sleep;

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -82,7 +81,7 @@ void keep_left_fiber(void* f) noexcept {
 }
 
 // Adds the time until `now` to the running task and begins the next slice. Returns the length of the ended slice.
-[[gnu::always_inline]] inline ticks begin_anew(worker& w, ticks now) noexcept {
+[[gnu::always_inline]] inline ticks begin_next_slice(worker& w, ticks now) noexcept {
   const ticks length = now - w.boundary;
   w.earlier += length;
   w.boundary = now;
@@ -103,7 +102,7 @@ template <bool finished>
 [[gnu::noinline]] void end_traced_slice(worker& w) noexcept {
   const ticks now = end_now(w);
   w.log->record_traced(slice_until(w, now, finished));
-  lengthen_path(w, begin_anew(w, now), finished);
+  lengthen_path(w, begin_next_slice(w, now), finished);
 }
 
 // Accounts the slice that ends now and begins the next one.
@@ -112,7 +111,7 @@ void end_slice(worker& w, bool finished) noexcept {
     return finished ? end_traced_slice<true>(w) : end_traced_slice<false>(w);
   const ticks now = end_now(w);
   w.log->record(slice_until(w, now, finished));
-  const ticks length = begin_anew(w, now);
+  const ticks length = begin_next_slice(w, now);
   if (w.id != 0) [[unlikely]]
     lengthen_path(w, length, finished);
 }
@@ -185,6 +184,7 @@ fiber* suspended_in(const task& t) noexcept { return static_cast<fiber*>(const_c
 
 void begin_on_own_stack(worker& w, task* t) {
   fiber* f = w.home.take_sized_fiber(t->info.where.stack);
+  if (f == nullptr) return w.home.put_off(w, t);
   f->resume.next = t;
   leave_loop_for(w, *f);
 }
@@ -244,6 +244,28 @@ void loop_entry() {
   }
 }
 
+// Where a worker continues after a task with its own stack: in a loop. Without memory for one, this stack becomes a
+// loop's if it is large enough; a smaller one waits for a suspended task that can resume.
+static fiber* after_own_stack() {
+  for (;;) {
+    worker& w = *this_worker();
+    if (w.home.reserve_loop_fiber(w)) return w.home.take_loop_fiber(w);
+    if (w.current->memory.size >= w.home.stack_bytes()) {
+      w.current->stack_class = 0;
+      loop_entry();
+    }
+    task* t = w.home.next_task(w);
+    worker& here = *this_worker();  // the deterministic mode may have chosen another one
+    if (t == nullptr) return here.thread_fiber;
+    if (t->run != resume_marker) {
+      here.home.put_off(here, t);
+      continue;
+    }
+    take_up(here, *suspended_in(*t));
+    return suspended_in(*t);
+  }
+}
+
 void sized_entry() {
   for (;;) {
     run_after_switch();
@@ -251,8 +273,9 @@ void sized_entry() {
     task* t = std::exchange(w.current->resume.next, nullptr);
     t->info.where.stack = 0;  // it has its stack now: after a wait it must not start again
     run_scheduled(w, t);
+    fiber* const next = after_own_stack();
     worker& after = *this_worker();
-    fiber* self = std::exchange(after.current, after.home.take_loop_fiber(after));
+    fiber* self = std::exchange(after.current, next);
     after.after_switch = [](void* f) { static_cast<fiber*>(f)->home->keep_sized_fiber(static_cast<fiber*>(f)); };
     after.after_switch_arg = self;
     fiber_switch(*self, *after.current);
@@ -465,17 +488,22 @@ void let_another_run() {
   task* t = w.home.try_next_task(w);
   if (t == nullptr) {
     sched_yield();
-  } else if (t->run == resume_marker) {
+    return;
+  }
+  const bool resumes = t->run == resume_marker, sized = !resumes && t->info.where.stack != 0;
+  fiber* const next = resumes ? suspended_in(*t) : sized ? w.home.take_sized_fiber(t->info.where.stack) : nullptr;
+  if (next != nullptr) {
     wait_reason why("memory for a stack");
     why.measured = false;
     note_suspending(w, why);
-    fiber& next = *suspended_in(*t);
     fiber* self = w.current;
-    take_up(w, next);
-    switch_to(w, next, submit_fiber_last, self);
-  } else if (t->info.where.stack != 0 || low_in(w.current->memory)) {
-    w.home.requeue(t);
-    sched_yield();
+    if (resumes)
+      take_up(w, *next);
+    else
+      next->resume.next = t;
+    switch_to(w, *next, submit_fiber_last, self);
+  } else if (sized || low_in(w.current->memory)) {
+    w.home.put_off(w, t);
   } else {
     run_inside(w, t, run_mode::scheduled, false);
     this_worker()->executed.add();

@@ -2,7 +2,6 @@
 // of them.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <string>
 #include <thread>
 #include <utility>

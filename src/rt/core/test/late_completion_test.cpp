@@ -8,7 +8,6 @@
 #include <optional>
 #include <stdexcept>
 #include <thread>
-#include <vector>
 
 #include "rt/coroutine.hpp"
 #include "rt/dataflow.hpp"

@@ -18,6 +18,7 @@
 #include "rt/core/scheduler.hpp"
 #include "rt/core/spinlock.hpp"
 #include "rt/event.hpp"
+#include "rt/executor.hpp"
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"
 #include "rt/runtime.hpp"
@@ -188,6 +189,8 @@ void spin(std::chrono::microseconds time, const std::atomic<bool>& end) {
 // Calls `then` in a task when no further task can wait, because there is no address space for stacks.
 void after_stacks_are_used_up(unsigned workers, const std::function<void()>& then) {
   plx::runtime rt({.workers = workers, .bind = false});
+  for (const std::size_t bytes : {std::size_t{16} << 10, std::size_t{1} << 20})  // one such stack each stays free
+    plx::async(rt.get_executor().with_stack_size(bytes), [] {}).wait();
   const rlimit limit{mapped_bytes() + (std::size_t{2} << 20), RLIM_INFINITY};
   setrlimit(RLIMIT_AS, &limit);
   constexpr int n = 500;
@@ -230,6 +233,48 @@ int leave_groups_without_memory() {
 
 TEST(overflow_death, a_group_waits_for_stolen_children_without_memory_for_a_stack) {
   EXPECT_EXIT(std::_Exit(leave_groups_without_memory()), testing::ExitedWithCode(0), "");
+}
+
+// Tasks with a larger stack, pinned ones included, do not begin while there is no memory for it; others run meanwhile.
+int start_large_tasks_without_memory() {
+  std::atomic<int> large{0};
+  bool waited = false;
+  after_stacks_are_used_up(1, [&] {
+    const auto ex = plx::executor().with_stack_size(8 << 20);
+    for (const auto& e : {ex, ex.with_priority(plx::priority::high), ex.with_affinity(0)})
+      e.post([&large] { ++large; });
+    plx::post([&] {
+      waited = large == 0;
+      const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+      setrlimit(RLIMIT_AS, &none);
+    });
+  });
+  return waited && large == 3 ? 0 : 1;
+}
+
+TEST(overflow_death, a_task_without_memory_for_a_larger_stack_waits_for_it) {
+  EXPECT_EXIT(std::_Exit(start_large_tasks_without_memory()), testing::ExitedWithCode(0), "");
+}
+
+// Children with a stack of their own, of which one is free, while their parent cannot suspend; and those that wait.
+int use_a_large_stack_again() {
+  std::atomic<int> ended{0};
+  after_stacks_are_used_up(1, [&ended] {
+    for (const std::size_t bytes : {std::size_t{16} << 10, std::size_t{1} << 20})
+      for (int i = 0; i < 10; ++i) {
+        plx::task_group g;
+        g.run(plx::executor().with_stack_size(bytes), [&ended] {
+          plx::this_thread::yield();
+          ++ended;
+        });
+        g.wait();
+      }
+  });
+  return ended == 20 ? 0 : 1;
+}
+
+TEST(overflow_death, a_group_runs_children_with_stacks_of_their_own_without_memory_for_another) {
+  EXPECT_EXIT(std::_Exit(use_a_large_stack_again()), testing::ExitedWithCode(0), "");
 }
 
 // Tasks of the first worker take every stack before the last of the threads runs.
