@@ -7,8 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <string>
+
+#include "net/start/bootstrap.hpp"
 
 namespace plx::app {
 
@@ -39,16 +40,8 @@ std::string bar(double share, int width) {
   return fmt::format("[{:=<{}}{: <{}}]", "", full, "", width - full);
 }
 
-}  // namespace
-
-namespace {
-
 /// mpirun gives its processes terminals of their own, even if its output goes to a file.
-bool has_terminal() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
-    if (std::getenv(name) != nullptr) return false;
-  return isatty(STDOUT_FILENO) == 1;
-}
+bool has_terminal() { return net::detail::launched_by() == nullptr && isatty(STDOUT_FILENO) == 1; }
 
 }  // namespace
 

@@ -306,12 +306,6 @@ result<void> config_table::load_text(std::string_view text, const std::string& n
 
 namespace {
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
-
 /// The text parsed as a TOML document "value = ..."; nothing if it is not exactly one value.
 std::optional<toml::table> parse_value(std::string_view text) {
   auto document = parse(fmt::format("value = {}", text), "value");

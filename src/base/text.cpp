@@ -1,4 +1,3 @@
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,6 +23,12 @@ std::size_t sequence_length(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view trimmed(std::string_view s) {
+  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
+  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
+  return s;
+}
 
 std::string json_text(std::string_view text) {
   std::string quoted = "\"";

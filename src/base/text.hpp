@@ -1,18 +1,26 @@
-// Finds the known word nearest to a mistyped one, for "did you mean".
+// Text: trimming, a hash, JSON strings, and the known word nearest to a mistyped one, for "did you mean".
 //
-// Thread safety: all functions are thread-safe. Cost: O(words x letters^2). Example: base/test/nearest_test.cpp
+// Thread safety: all functions are thread-safe. Cost: O(length); of nearest() and did_you_mean() O(words x letters^2).
+// Examples: base/test/json_text_test.cpp, base/test/nearest_test.cpp
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace plx {
 
-// JSON strings.
-//
-// Thread safety: all functions are thread-safe. Cost: O(length), one allocation. Example: base/test/json_text_test.cpp
+/// `s` without the spaces around it.
+std::string_view trimmed(std::string_view s);
+
+/// FNV-1a: detects damage, not manipulation.
+[[nodiscard]] constexpr std::uint64_t fnv1a(std::string_view text) noexcept {
+  std::uint64_t h = 0xcbf29ce484222325u;
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
 
 /// `text` as a JSON string: quoted and escaped. Bytes that are not UTF-8 become U+FFFD, because readers reject a whole
 /// file for one of them. Also safe inside an HTML script: '<' is escaped.

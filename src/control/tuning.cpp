@@ -270,13 +270,6 @@ namespace {
 
 constexpr std::string_view heading = "parallax tuning 1\n";
 
-/// FNV-1a: detects damage, not manipulation.
-std::uint64_t hash_of(std::string_view text) noexcept {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return h;
-}
-
 std::string definition_of(const tuning_options& o) {
   std::string all = o.aim == goal::minimise ? "least" : "most";
   for (const parameter& p : o.space) all += "; " + p.definition();
@@ -310,7 +303,7 @@ result<tuned_result> parse(std::string_view text, const tuning_options& o) {
   const error damaged{"the file is damaged"};
   const std::size_t check = text.rfind("check=");
   if (!text.starts_with(heading) || check == std::string_view::npos) return damaged;
-  if (text.substr(check) != fmt::format("check={:016x}\n", hash_of(text.substr(0, check)))) return damaged;
+  if (text.substr(check) != fmt::format("check={:016x}\n", fnv1a(text.substr(0, check)))) return damaged;
   text.remove_prefix(heading.size());
   if (take_line(text, "name") != one_line(o.name)) return error{"it belongs to another session"};
   if (take_line(text, "machine") != tuning_machine()) return error{"it belongs to another machine"};
@@ -351,7 +344,7 @@ std::string tuning_machine() {
 std::string tuning_file(const std::string& folder, std::string_view name) {
   std::string readable;
   for (const char c : name.substr(0, 60)) readable += std::isalnum(static_cast<unsigned char>(c)) ? c : '-';
-  return fmt::format("{}/{}-{:016x}.tuned", folder, readable, hash_of(name));
+  return fmt::format("{}/{}-{:016x}.tuned", folder, readable, fnv1a(name));
 }
 
 std::optional<tuned_result> load_tuned(const tuning_options& o) {
@@ -374,7 +367,7 @@ result<void> store_tuned(const tuning_options& o, const tuned_result& r) {
   for (std::size_t i = 0; i < o.space.size(); ++i)
     text += fmt::format("best={}\n", o.space[i].text_of(o.space[i].value_at(r.best[i])));
   text += fmt::format("value={}\nevaluations={}\n", r.value, r.evaluations);
-  text += fmt::format("check={:016x}\n", hash_of(text));
+  text += fmt::format("check={:016x}\n", fnv1a(text));
   return write_file(tuning_file(o.cache_folder, o.name), text);
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 
 namespace plx {
 
@@ -28,9 +29,7 @@ std::string read_owner(int descriptor) {
 }
 
 void write_owner(int descriptor) {
-  char host[256] = "an unknown host";
-  gethostname(host, sizeof host - 1);
-  const std::string text = fmt::format("{} on {}\n", getpid(), host);
+  const std::string text = fmt::format("{} on {}\n", getpid(), host_name());
   // For messages only: a full disk is noticed at the first file.
   if (ftruncate(descriptor, 0) == 0 && pwrite(descriptor, text.data(), text.size(), 0) < 0) errno = 0;
 }

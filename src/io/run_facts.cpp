@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/process.hpp"
 #include "base/text.hpp"
 
 namespace plx {
@@ -25,11 +26,9 @@ std::string cpu_name() {
 }  // namespace
 
 machine_facts this_machine() {
-  char host[256] = "unknown";
-  gethostname(host, sizeof host - 1);
   cpu_set_t set;
   const bool known = sched_getaffinity(0, sizeof set, &set) == 0;
-  return {host, cpu_name(), known ? static_cast<unsigned>(CPU_COUNT(&set)) : 0u};
+  return {host_name(), cpu_name(), known ? static_cast<unsigned>(CPU_COUNT(&set)) : 0u};
 }
 
 // Field 22 of /proc/self/stat; the name in parentheses before it may contain any character.

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/text.hpp"
 #include "net/agas/gid.hpp"
 #include "net/core/wire.hpp"
 
@@ -69,8 +70,7 @@ constexpr std::string_view object_type_text() {
 /// The value of gid::type for a T.
 template <class T>
 inline constexpr std::uint32_t object_type_tag = [] {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : object_type_text<T>()) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  const std::uint64_t h = fnv1a(object_type_text<T>());
   return static_cast<std::uint32_t>(h ^ (h >> 32));
 }();
 

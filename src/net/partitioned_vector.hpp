@@ -32,6 +32,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/text.hpp"
 #include "net/action.hpp"
 #include "net/collectives.hpp"
 #include "rt/algorithm/for_each.hpp"
@@ -217,7 +218,7 @@ class partitioned_vector {
   /// Collective; when it returns, every locality has its part. Requires: no other vector with this name exists while
   /// this one lives.
   explicit partitioned_vector(const std::string& name, std::size_t size = 0, const T& value = T())
-      : all_("partitioned_vector " + name), id_(net::hash_of(name)), parts_(size, all_.size()) {
+      : all_("partitioned_vector " + name), id_(fnv1a(name)), parts_(size, all_.size()) {
     part_ = std::make_shared<std::vector<T>>(parts_.size_of(all_.rank()), value);
     place().template put<T>(id_, part_);
     all_.barrier().get();

@@ -10,7 +10,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <iterator>
-#include <limits>
 #include <utility>
 
 #include "base/text.hpp"
@@ -22,12 +21,6 @@ namespace {
 
 constexpr std::string_view section = "plx.";
 constexpr std::string_view prefix = "--plx:";
-
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
 
 /// The environment variable of a key: "plx.trace-records" becomes PLX_TRACE_RECORDS.
 std::string variable_of(std::string_view key) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/process.hpp"
 
 extern "C" {
 void __lsan_disable() __attribute__((weak));  // defined in programs with a leak detector
@@ -334,9 +335,7 @@ class archive {
                                                     OTF2_UNDEFINED_LOCATION_GROUP));
     };
     if (job_ == nullptr) {
-      char host[256] = "machine";
-      ::gethostname(host, sizeof host - 1);
-      machine(0, host);
+      machine(0, host_name());
       return group(0, fmt::format("locality {}", data_.locality), 0);
     }
     std::map<std::string, OTF2_SystemTreeNodeRef> machines;

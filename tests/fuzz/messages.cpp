@@ -1,4 +1,5 @@
 #include "messages.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <array>
@@ -42,7 +43,7 @@ struct orbit {
     archive(name, points, links);
   }
 };
-std::uint64_t weight(const std::string& s) { return hash_of(s); }
+std::uint64_t weight(const std::string& s) { return fnv1a(s); }
 std::uint64_t weight(const orbit& o) {
   std::uint64_t n = weight(o.name);
   for (const double p : o.points) n += p != p;

@@ -65,7 +65,7 @@ def _rows_of(name: str) -> cached_property:
     def rows(self):
         table = getattr(self.run, name)
         if table is not None and table.cut_short:
-            self.warnings.append(f"{table.path}: the last line was cut short and is left out")
+            self.warnings.append(f"{table.path}: the last line was cut short and is omitted")
         return table if table is not None and len(table) else None
 
     return _attempt(rows)

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <compare>
 #include <map>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/text.hpp"
 #include "probe/record/names.hpp"
 
 namespace plx::net {
@@ -90,7 +90,7 @@ std::map<std::string_view, described> by_signature(std::string_view description)
 }  // namespace
 
 void add_action(action_entry& e) noexcept {
-  e.id = hash_of(e.signature);
+  e.id = fnv1a(e.signature);
   e.next = first_entry;
   first_entry = &e;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/text.hpp"
 #include "net/action.hpp"
 #include "net/error.hpp"
 #include "net/group/shm_messages.hpp"
@@ -476,7 +477,7 @@ void call::fail(std::exception_ptr e) noexcept {
 group& find_group(node& n, const std::string& name, std::vector<locality_id> members) {
   std::string key = name;
   for (const locality_id m : members) key += fmt::format(" {}", m);
-  group& g = n.get<groups>().at(hash_of(key));
+  group& g = n.get<groups>().at(fnv1a(key));
   g.become(name, std::move(members));
   return g;
 }

@@ -1,4 +1,5 @@
 #include "net/distributed.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -317,7 +318,7 @@ inline constexpr bool is_direct<&distributed::detail::arrive_at> = true;
 namespace plx::distributed::detail {
 
 object find(std::string_view kind, std::string_view name) {
-  const std::uint64_t id = net::hash_of(fmt::format("{} {}", kind, name));
+  const std::uint64_t id = fnv1a(fmt::format("{} {}", kind, name));
   return {id, static_cast<locality_id>(id % net::node_here().size())};
 }
 

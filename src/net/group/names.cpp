@@ -1,4 +1,5 @@
 #include "net/names.hpp"
+#include "base/text.hpp"
 
 #include <algorithm>
 #include <map>
@@ -66,7 +67,7 @@ class name_table final : public service {
   std::map<std::string, std::vector<promise<handle>>> waiting_;
 };
 
-locality_id place_of(const std::string& name) { return static_cast<locality_id>(hash_of(name) % locality_count()); }
+locality_id place_of(const std::string& name) { return static_cast<locality_id>(fnv1a(name) % locality_count()); }
 name_table& table() { return node_here().get<name_table>(); }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // The summary of a job as tables, as JSON, and as text.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "net/action.hpp"
 #include "net/observe/job_summary.hpp"
@@ -77,9 +77,7 @@ double locality_summary::network_overhead() const noexcept {
 locality_summary summary_of(node& n) {
   locality_summary l;
   l.locality = n.here();
-  char host[256] = "machine";
-  ::gethostname(host, sizeof host - 1);
-  l.host = host;
+  l.host = host_name();
   const port_counts c = n.port().counts();  // read before this function's caller sends anything
   l.parcels_sent = c.parcels_sent, l.parcels_received = c.parcels_received;
   l.messages_sent = c.messages_sent, l.messages_received = c.messages_received;

@@ -1,7 +1,6 @@
 #include "net/observe/trace_gather.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "net/action.hpp"
 #include "net/core/sender.hpp"
 #include "net/observe/clock_offsets.hpp"
@@ -90,12 +90,6 @@ namespace {
 
 constexpr std::size_t piece_records = std::size_t{1} << 15;  // 1.5 MB of slices
 constexpr auto trace_deadline = std::chrono::seconds(20);
-
-std::string host_name() {
-  char host[256] = "machine";
-  ::gethostname(host, sizeof host - 1);
-  return host;
-}
 
 trace_gather::own_trace collect(node& n) {
   trace_gather::own_trace own;

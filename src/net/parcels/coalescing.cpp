@@ -11,12 +11,6 @@
 namespace plx {
 namespace {
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
-
 /// The text before the first `by`; removed from `s` together with the `by`.
 std::string_view split(std::string_view& s, char by) {
   const std::size_t end = std::min(s.find(by), s.size());

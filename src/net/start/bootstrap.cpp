@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/process.hpp"
 #if PLX_WITH_MPI
 #include "net/transport/mpi/mpi_transport.hpp"
 #endif
@@ -81,9 +82,8 @@ std::size_t size_of(const sockaddr* a) {
 std::string host_key() {
   std::string boot;  // empty without /proc: then the host name identifies the host
   std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+  std::string key = boot.empty() ? host_name() : boot;
   std::array<char, 256> text{};
-  gethostname(text.data(), text.size() - 1);
-  std::string key = boot.empty() ? text.data() : boot;
   const ssize_t length = readlink("/proc/self/ns/net", text.data(), text.size());
   if (length > 0) key.append(" ").append(text.data(), static_cast<std::size_t>(length));
   return key;

@@ -1,16 +1,16 @@
 #include "net/job.hpp"
+#include "base/text.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "net/core/action_entry.hpp"
 #include "net/core/node.hpp"
 #include "net/group/shm_messages.hpp"
@@ -64,11 +64,7 @@ class no_transport final : public net::transport {
   bool stop(double) noexcept override { return true; }
 };
 
-std::string host_and_cores() {
-  char host[256] = {};
-  gethostname(host, sizeof host - 1);
-  return fmt::format("{} {}", host, fmt::join(detail::allowed_cores(), ","));
-}
+std::string host_and_cores() { return fmt::format("{} {}", host_name(), fmt::join(detail::allowed_cores(), ",")); }
 
 template <class T>
 T or_throw(result<T> r, bool speaks = true) {
@@ -154,9 +150,8 @@ void job::start(job_options options) {
   if (options.runtime.measure == nullptr)
     options.runtime.measure =
         std::make_shared<probe::settings>(or_throw(probe::settings_from_environment(), peers.here() == 0));
-  const locality_info mine{fmt::format("{} {:x}", PLX_NET_VERSION, net::hash_of(net::describe_actions())),
-                           host_and_cores(), measures_of(*options.runtime.measure, options.summary),
-                           net::detail::host_key()};
+  const locality_info mine{fmt::format("{} {:x}", PLX_NET_VERSION, fnv1a(net::describe_actions())), host_and_cores(),
+                           measures_of(*options.runtime.measure, options.summary), net::detail::host_key()};
   std::vector<locality_info> infos;
   for (const std::string& text : or_throw(peers.exchange(text_of(mine), options.start_deadline_s), speaks))
     infos.push_back(info_of(text));

@@ -1,4 +1,5 @@
 #include "net/partitioned_vector.hpp"
+#include "base/text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -148,7 +149,7 @@ TEST(PartitionedVector, ElementsLiveUntilRemoteReadsHaveEnded) {
   all.run_all([] {
     auto v = std::make_unique<partitioned_vector<witness>>("witnesses", 0);
     v->resize(2).get();
-    const std::uint64_t id = net::hash_of("witnesses");
+    const std::uint64_t id = fnv1a("witnesses");
     v->fence().get();
     if (v->members().rank() == 0) {
       armed = true;

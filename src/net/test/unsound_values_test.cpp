@@ -10,10 +10,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/test/timeout_test.hpp"
+#include "base/text.hpp"
 #include "net/agas/agas_tables.hpp"
 #include "net/archive.hpp"
 #include "net/collectives.hpp"
@@ -186,9 +186,9 @@ TEST(UnsoundValues, References) {
       l.registrations = {{ours, 9}}, l.registered = {ours, impossible};
     });
     EXPECT_FALSE(async<&agas_moved>(0, sender{1}, ours, 1u).get());
-    EXPECT_FALSE(async<&agas_take_back>(0, sender{1}, ours, 0u).get());
+    EXPECT_FALSE(async<&agas_reclaim>(0, sender{1}, ours, 0u).get());
     EXPECT_FALSE(async<&agas_moved>(0, sender{1}, impossible, 1u).get());
-    EXPECT_FALSE(async<&agas_take_back>(0, sender{1}, impossible, 0u).get());
+    EXPECT_FALSE(async<&agas_reclaim>(0, sender{1}, impossible, 0u).get());
   });
 }
 
@@ -261,7 +261,7 @@ TEST(UnsoundValues, Names) {
   net::test::localities all(2);
   all.run(1, [] {
     std::string name = "a";
-    while (net::hash_of(name) % 2 != 0) name += "a";
+    while (fnv1a(name) % 2 != 0) name += "a";
     send_raw("names_set", 0, name, gid{});  // an empty handle
     EXPECT_FALSE(find<thing>(name).get());
     EXPECT_TRUE(names_with(name).empty());

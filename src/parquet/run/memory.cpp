@@ -1,8 +1,9 @@
 #include "parquet/run/memory.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
+#include "base/process.hpp"
+#include "base/text.hpp"
 #include "io/available_memory.hpp"
 #include "net/team.hpp"
 #include "parquet/run/options.hpp"
@@ -21,10 +22,7 @@ double bytes_of(const parquet_options& o, const std::shared_ptr<const qmc::clust
 }  // namespace
 
 unsigned processes_of_host(const team& members) {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  std::uint64_t own = 0;
-  for (const char* c = name; *c != 0; ++c) own = own * 131 + static_cast<unsigned char>(*c);
+  const std::uint64_t own = fnv1a(host_name());
   unsigned n = 0;
   for (const std::uint64_t host : members.gather(std::vector<std::uint64_t>{own})) n += host == own;
   return n;

@@ -26,12 +26,6 @@ std::size_t matching_brace(std::string_view text, std::size_t open) {
   return none;
 }
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
-
 /// A list element without the enclosing braces.
 std::string_view unquoted(std::string_view element) {
   element = trimmed(element);

@@ -1,7 +1,6 @@
 #include "probe/counters/periodic_thread.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -14,6 +13,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 
 namespace plx::probe {
 
@@ -26,21 +26,6 @@ double thread_seconds() {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Blocks all signals in the calling thread while it exists.
-class no_signals {
- public:
-  no_signals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~no_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  no_signals(const no_signals&) = delete;
-  no_signals& operator=(const no_signals&) = delete;
-
- private:
-  sigset_t before_;
-};
 }  // namespace
 
 struct periodic_thread::state {

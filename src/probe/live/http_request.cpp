@@ -2,13 +2,13 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <optional>
 
+#include "base/process.hpp"
 #include "probe/live/http_server.hpp"
 
 namespace plx::probe {
@@ -215,8 +215,8 @@ result<live_address> parse_live_address(std::string_view text, bool beyond_loopb
 bool trusted_host(std::string_view header) {
   const std::string host(split(header).host);
   if (loopback_address(host) || same_name(host, "localhost")) return true;
-  char own[256] = {};
-  return gethostname(own, sizeof own - 1) == 0 && own[0] != '\0' && same_name(host, own);
+  const std::string own = host_name();
+  return !own.empty() && same_name(host, own);
 }
 
 }  // namespace plx::probe

@@ -1,4 +1,3 @@
-
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +12,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <exception>
 #include <system_error>
@@ -22,6 +20,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "probe/live/http_server.hpp"
 
 namespace plx::probe {
@@ -233,11 +232,8 @@ result<std::unique_ptr<http_server>> http_server::start(const live_address& wher
                                                         const http_limits& limits) {
   auto s = std::make_unique<state>(where, handler, limits);
   if (auto r = s->open(); !r) return r.error();
-  sigset_t all, before;  // signals are for the program's threads
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  int failed = 0;
   try {
+    const no_signals of_the_page;
     s->thread = std::thread([state = s.get()] {
 #if defined(__linux__)
       pthread_setname_np(pthread_self(), "plx-live");
@@ -250,10 +246,8 @@ result<std::unique_ptr<http_server>> http_server::start(const live_address& wher
       }
     });
   } catch (const std::system_error& e) {
-    failed = e.code().value();
+    return listen_error(where, e.code().value());
   }
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  if (failed != 0) return listen_error(where, failed);
   return std::unique_ptr<http_server>(new http_server(std::move(s)));
 }
 

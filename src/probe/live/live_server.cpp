@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "probe/settings.hpp"
 
@@ -43,9 +44,8 @@ result<void> write_secret(const std::string& path, const std::string& text) {
 
 /// A browser cannot open the address "any"; the machine's name replaces it.
 live_address reachable(live_address a) {
-  char name[256] = {};
-  if ((a.host == "0.0.0.0" || a.host == "::") && gethostname(name, sizeof name - 1) == 0 && name[0] != '\0')
-    a.host = name;
+  const std::string name = host_name();
+  if ((a.host == "0.0.0.0" || a.host == "::") && !name.empty()) a.host = name;
   return a;
 }
 
@@ -157,11 +157,6 @@ constexpr std::size_t keep_count = 16;
 constexpr const char* json_type = "application/json";
 
 std::shared_ptr<const std::string> shared(std::string s) { return std::make_shared<const std::string>(std::move(s)); }
-
-std::string host_name() {
-  char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
-}
 
 std::string program_name() {
 #if defined(__GLIBC__)

@@ -18,6 +18,7 @@
 #include <tuple>
 
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "base/symbols.hpp"
 #include "rt/explain/explain.hpp"
 
@@ -251,13 +252,9 @@ void print_when_asked(watch& w) {
   }
 }
 
-// Blocks all signals in the printer thread: they are for the program's own threads.
 void start_printer(watch& w) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const no_signals of_the_printer;
   w.printer = std::thread([&w] { print_when_asked(w); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace

@@ -50,12 +50,6 @@ constexpr named_unit times[] = {{"s", 1.0},   {"min", 60.0},       {"h", 3600.0}
                                 {"yr", year}, {"kyr", 1e3 * year}, {"Myr", 1e6 * year}, {"Gyr", 1e9 * year}};
 constexpr named_unit densities[] = {{"g/cm^3", 1.0}, {"kg/m^3", 1e-3}};
 
-std::string_view trimmed(std::string_view s) {
-  while (!s.empty() && s.front() == ' ') s.remove_prefix(1);
-  while (!s.empty() && s.back() == ' ') s.remove_suffix(1);
-  return s;
-}
-
 /// "2", "Rsun" or "2 Rsun" in CGS.
 result<double> value_of(const char* key, std::string_view text, std::span<const named_unit> known) {
   double number = 1.0;

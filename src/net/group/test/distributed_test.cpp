@@ -1,4 +1,5 @@
 #include "net/distributed.hpp"
+#include "base/text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -145,7 +146,7 @@ TEST(Distributed, LossFailsPendingCalls) {
   for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
     net::simulation sim({.localities = 3, .seed = seed, .kills = {{2, 0, 1e-4}}});
     const std::string name = "n" + std::to_string(seed % 7);
-    homes.insert(distributed::detail::object{net::hash_of("latch " + name), 0}.id % 3);
+    homes.insert(distributed::detail::object{fnv1a("latch " + name), 0}.id % 3);
     int failures = 0;
     sim.run([&] {
       if (find_here() == 2) return;
