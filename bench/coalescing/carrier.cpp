@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <memory>
 #include <vector>
 
 #include "base/clock.hpp"

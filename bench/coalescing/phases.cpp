@@ -1,5 +1,4 @@
 // Phases of dense, sparse and bursty traffic with every setting: which is best for each, and which adapts to it.
-#include <algorithm>
 #include <chrono>
 
 #include "base/clock.hpp"

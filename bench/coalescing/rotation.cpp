@@ -3,7 +3,6 @@
 #include <cstring>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 
 #include "base/clock.hpp"
 #include "net/action.hpp"

@@ -4,7 +4,6 @@
 #include <hdf5.h>
 
 #include <cstdio>
-#include <cstring>
 #include <vector>
 
 namespace {

@@ -19,6 +19,7 @@
 #include "gpu/device.hpp"
 #include "gpu/stream.hpp"
 #include "gpu/testing/operations.hpp"
+#include "gpu_program.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
 
@@ -378,23 +379,18 @@ int main(int argc, char** argv) {
   try {
     plx::bench::emulation::emulated_costs(r);
     if (emulated) return r.finish();
-    std::vector<std::string> why_not;
-    const plx::gpu::backend& b = name.empty() ? plx::gpu::best_backend(&why_not) : plx::gpu::find_backend(name);
-    if (name.empty() && b.name == "cpu") {
-      std::printf("# rows gpu/* are left out: %s\n",
-                  why_not.empty() ? "no backend but cpu was built" : why_not.front().c_str());
-      return r.finish();
-    }
+    const plx::gpu::backend* b = plx::bench::chosen_backend(name, "gpu/*");
+    if (b == nullptr) return r.finish();
     {
       plx::runtime rt({.workers = 1});
-      const plx::gpu::device d(rt, b, index);
-      std::printf("# %s device %.*s, driver %s, %u multiprocessors\n", std::string(b.name).c_str(),
+      const plx::gpu::device d(rt, *b, index);
+      std::printf("# %s device %.*s, driver %s, %u multiprocessors\n", std::string(b->name).c_str(),
                   static_cast<int>(d.label().size()), d.label().data(), d.info().driver.c_str(),
                   d.info().multiprocessors);
     }
-    const double seen_us = plx::bench::bare_costs(r, b, index);
-    plx::bench::future_costs(r, b, index, seen_us);
-    if (batches) plx::bench::batch_costs(r, b, index);
+    const double seen_us = plx::bench::bare_costs(r, *b, index);
+    plx::bench::future_costs(r, *b, index, seen_us);
+    if (batches) plx::bench::batch_costs(r, *b, index);
   } catch (const plx::gpu::error& e) {
     std::fprintf(stderr, "bench_gpu_micro: %s\n", e.what());
     return 1;

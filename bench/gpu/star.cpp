@@ -11,14 +11,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "gpu/backend.hpp"
+#include "gpu_program.hpp"
 #include "report.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/device/rows/test/gas_cases_test.hpp"
@@ -114,29 +113,24 @@ double seconds_per_step(machine& on, const mesh::block_mesh& m, const gas_option
   return bench::median(all);
 }
 
-int run(const bench::report& given, bench::report& out) {
+int run(bench::report& out) {
   std::string which;
   bool quick = false, checks = true;
-  for (std::size_t i = 0; i < given.rest().size(); ++i) {
-    const std::string& word = given.rest()[i];
+  for (std::size_t i = 0; i < out.rest().size(); ++i) {
+    const std::string& word = out.rest()[i];
     if (word == "--quick") {
       quick = true;
     } else if (word == "--no-check") {
       checks = false;
-    } else if (word == "--backend" && i + 1 < given.rest().size()) {
-      which = given.rest()[++i];
+    } else if (word == "--backend" && i + 1 < out.rest().size()) {
+      which = out.rest()[++i];
     } else {
       throw std::runtime_error("'" + word + "': expected --backend NAME, --quick, --no-check or --json FILE");
     }
   }
-  std::vector<std::string> why_not;
-  const gpu::backend& b = which.empty() ? gpu::best_backend(&why_not) : gpu::find_backend(which);
-  if (which.empty() && b.name == "cpu") {
-    std::printf("# rows gpu/sedov/*, gpu/uniform/* are left out: %s\n",
-                why_not.empty() ? "this program was built without CUDA" : why_not.front().c_str());
-    return 0;
-  }
-  const std::unique_ptr<machine> on = make_machine(b);
+  const gpu::backend* b = bench::chosen_backend(which, "gpu/sedov/*, gpu/uniform/*");
+  if (b == nullptr) return 0;
+  const std::unique_ptr<machine> on = make_machine(*b);
   std::printf("# device: %s\n", std::string(on->device().label()).c_str());
   int wrong = checks ? check(*on) : 0;
 
@@ -175,14 +169,4 @@ int run(const bench::report& given, bench::report& out) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  bench::report report(argc, argv);
-  try {
-    const int wrong = run(report, report);
-    const int written = report.finish();
-    return wrong > 0 ? 1 : written;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "%s\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::main_of("bench_gpu_star", argc, argv, run); }

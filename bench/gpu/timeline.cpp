@@ -10,15 +10,14 @@
 // it was submitted or before the previous one has ended, or ends before it begins or outside the run.
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "base/clock.hpp"
-#include "gpu/backend.hpp"
 #include "gpu/testing/operations.hpp"
+#include "gpu_program.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/recorder.hpp"
 #include "report.hpp"
@@ -196,14 +195,9 @@ int run(bench::report& out) {
   }
   if (by != "events" && by != "activity" && by != "both")
     throw std::runtime_error("--source '" + by + "': expected events, activity or both");
-  std::vector<std::string> why_not;
-  const gpu::backend& b = which.empty() ? gpu::best_backend(&why_not) : gpu::find_backend(which);
-  if (which.empty() && b.name == "cpu") {
-    std::printf("# rows gpu/timeline_overhead* are left out: %s\n",
-                why_not.empty() ? "this program was built without CUDA" : why_not.front().c_str());
-    return 0;
-  }
-  const std::unique_ptr<machine> on = make_machine(b);
+  const gpu::backend* b = bench::chosen_backend(which, "gpu/timeline_overhead*");
+  if (b == nullptr) return 0;
+  const std::unique_ptr<machine> on = make_machine(*b);
   std::printf("# device: %s\n", std::string(on->device().label()).c_str());
   const counts n = quick ? counts{2, 20, 1} : counts{160, 500, 21};
   int wrong = 0;
@@ -214,14 +208,4 @@ int run(bench::report& out) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  plx::bench::report report(argc, argv);
-  try {
-    const int wrong = run(report);
-    const int written = report.finish();
-    return wrong > 0 ? 1 : written;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_gpu_timeline: %s\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return plx::bench::main_of("bench_gpu_timeline", argc, argv, run); }

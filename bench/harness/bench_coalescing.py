@@ -119,7 +119,7 @@ def run(there, options) -> list[dict]:
     """Runs all parts, or those of options.only, and returns the rows of the CSV file. `there`: run_bench.programs."""
     missing = why_no_jobs()
     if missing is not None:
-        note(f"coalescing is left out: {missing}")
+        note(f"coalescing is omitted: {missing}")
         return []
     own = understood(there)
     known = parts(options.quick, own)

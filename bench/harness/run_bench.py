@@ -142,7 +142,7 @@ def transport_of(there: programs, name: str) -> str:
             return found[0]
         said = [line for line in lines if line.startswith("bench_")] or lines[-1:]
         missing = said[0] if said else f"mpirun ended with code {code}"
-    note(f"rows between processes are left out: {missing}")
+    note(f"rows between processes are omitted: {missing}")
     return ""
 
 
@@ -159,7 +159,7 @@ def run_jobs(there: programs, name: str, common: list[str]) -> list[dict]:
         label = f"-{part.name}{part.suffix}"
         rows += there.run(name, arguments, label, before=job_command(2), env=job_environment(part.settings))
     if left_out:
-        note(f"{name}: {', '.join(left_out)} are left out, for jobs use the transport {transport} here")
+        note(f"{name}: {', '.join(left_out)} are omitted, for jobs use the transport {transport} here")
     return rows
 
 

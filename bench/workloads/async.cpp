@@ -24,7 +24,6 @@ struct async_work {
 /// Creates the tasks and waits for them, from within a task of the library. Returns the number of tasks that ran.
 using async_run = int(async_work);
 
-// ---- plx
 namespace with_plx {
 
 int one_by_one(int tasks) {
@@ -86,7 +85,6 @@ const entry<async_run> me("tbb", [](async_work w) {
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 int one_by_one(int tasks) {
@@ -116,11 +114,7 @@ int in_batches(async_work w) {
 }
 
 const entry<async_run> me("omp", [](async_work w) {
-  int ran = 0;
-#pragma omp parallel
-#pragma omp single
-  ran = w.per_batch == 1 ? one_by_one(w.tasks) : in_batches(w);
-  return ran;
+  return plx::bench::in_omp([w] { return w.per_batch == 1 ? one_by_one(w.tasks) : in_batches(w); });
 });
 
 }  // namespace with_openmp

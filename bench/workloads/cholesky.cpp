@@ -177,7 +177,6 @@ const entry<cholesky::cholesky_run> me("tbb", [](cholesky::matrix& m) {
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 void factor(cholesky::matrix& m) {
@@ -210,7 +209,6 @@ const entry<cholesky::cholesky_run> me("omp", [](cholesky::matrix& m) {
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 const entry<cholesky::cholesky_run> me("serial", [](cholesky::matrix& m) {

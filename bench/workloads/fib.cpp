@@ -14,44 +14,28 @@ namespace {
 
 using plx::bench::entry;
 
-// ---- plx
-namespace with_plx {
-
+// ---- plx and oneTBB
+template <class Group>
 long recurse(int n) {
   if (n < 2) return n;
   long a = 0;
-  plx::task_group children;
-  children.run([&a, n] { a = recurse(n - 1); });
-  const long b = recurse(n - 2);
+  Group children;
+  children.run([&a, n] { a = recurse<Group>(n - 1); });
+  const long b = recurse<Group>(n - 2);
   children.wait();
   return a + b;
 }
 
-const entry<long(int)> me("plx", [](int n) { return plx::bench::plx_runtime().run([n] { return recurse(n); }); });
-
-}  // namespace with_plx
-
+const entry<long(int)> with_plx("plx", [](int n) {
+  return plx::bench::plx_runtime().run([n] { return recurse<plx::task_group>(n); });
+});
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
-namespace with_tbb {
-
-long recurse(int n) {
-  if (n < 2) return n;
-  long a = 0;
-  tbb::task_group children;
-  children.run([&a, n] { a = recurse(n - 1); });
-  const long b = recurse(n - 2);
-  children.wait();
-  return a + b;
-}
-
-const entry<long(int)> me("tbb", [](int n) { return plx::bench::tbb_arena().execute([n] { return recurse(n); }); });
-
-}  // namespace with_tbb
+const entry<long(int)> with_tbb("tbb", [](int n) {
+  return plx::bench::tbb_arena().execute([n] { return recurse<tbb::task_group>(n); });
+});
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 long recurse(int n) {
@@ -64,18 +48,11 @@ long recurse(int n) {
   return a + b;
 }
 
-const entry<long(int)> me("omp", [](int n) {
-  long result = 0;
-#pragma omp parallel
-#pragma omp single
-  result = recurse(n);
-  return result;
-});
+const entry<long(int)> me("omp", [](int n) { return plx::bench::in_omp([n] { return recurse(n); }); });
 
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 long recurse(int n) { return n < 2 ? n : recurse(n - 1) + recurse(n - 2); }

@@ -29,7 +29,6 @@ struct loop_work {
 /// values[i] = iterate(values[i]) for each i, `repetitions` times, from within a task of the library.
 using loop_run = void(loop_work);
 
-// ---- plx
 namespace with_plx {
 
 const entry<loop_run> me("plx", [](loop_work w) {
@@ -41,7 +40,6 @@ const entry<loop_run> me("plx", [](loop_work w) {
 }  // namespace with_plx
 
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
 namespace with_tbb {
 
 const entry<loop_run> me("tbb", [](loop_work w) {
@@ -54,7 +52,6 @@ const entry<loop_run> me("tbb", [](loop_work w) {
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 const entry<loop_run> me("omp", [](loop_work w) {
@@ -67,7 +64,6 @@ const entry<loop_run> me("omp", [](loop_work w) {
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 const entry<loop_run> me("serial", [](loop_work w) {

@@ -166,7 +166,6 @@ const entry<void(metg::run&)> me("tbb-graph", [](metg::run& r) {
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 void spawn(metg::run& r, metg::step t, metg::point p) {
@@ -199,7 +198,6 @@ const entry<void(metg::run&)> me("omp", [](metg::run& r) {
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 const entry<void(metg::run&)> me("serial", [](metg::run& r) {

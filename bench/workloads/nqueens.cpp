@@ -1,6 +1,5 @@
 // All ways to place n queens on a board, a task for each queen, including the last: irregular and fine-grained.
 // nqueens/LIBRARY: ns of wall time per task.
-#include <bit>
 #include <cstdint>
 #include <numeric>
 #include <string>
@@ -38,42 +37,28 @@ inline constexpr int max_queens = 16;
 /// The number of solutions on a board of n x n. Requires: n <= max_queens.
 using nqueens_run = long(int n);
 
-// ---- plx
-namespace with_plx {
-
+// ---- plx and oneTBB
+template <class Group>
 long count(board b, int n) {
   if (b.full(n)) return 1;
   long counts[max_queens] = {};
-  plx::task_group children;
-  for_each_way(b, n, [&](board next, int i) { children.run([&counts, next, n, i] { counts[i] = count(next, n); }); });
+  Group children;
+  for_each_way(b, n,
+               [&](board next, int i) { children.run([&counts, next, n, i] { counts[i] = count<Group>(next, n); }); });
   children.wait();
   return std::accumulate(counts, counts + n, 0L);
 }
 
-const entry<nqueens_run> me("plx", [](int n) { return plx::bench::plx_runtime().run([n] { return count({}, n); }); });
-
-}  // namespace with_plx
-
+const entry<nqueens_run> with_plx("plx", [](int n) {
+  return plx::bench::plx_runtime().run([n] { return count<plx::task_group>({}, n); });
+});
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
-namespace with_tbb {
-
-long count(board b, int n) {
-  if (b.full(n)) return 1;
-  long counts[max_queens] = {};
-  tbb::task_group children;
-  for_each_way(b, n, [&](board next, int i) { children.run([&counts, next, n, i] { counts[i] = count(next, n); }); });
-  children.wait();
-  return std::accumulate(counts, counts + n, 0L);
-}
-
-const entry<nqueens_run> me("tbb", [](int n) { return plx::bench::tbb_arena().execute([n] { return count({}, n); }); });
-
-}  // namespace with_tbb
+const entry<nqueens_run> with_tbb("tbb", [](int n) {
+  return plx::bench::tbb_arena().execute([n] { return count<tbb::task_group>({}, n); });
+});
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 long count(board b, int n) {
@@ -88,18 +73,11 @@ long count(board b, int n) {
   return std::accumulate(counts, counts + n, 0L);
 }
 
-const entry<nqueens_run> me("omp", [](int n) {
-  long result = 0;
-#pragma omp parallel
-#pragma omp single
-  result = count({}, n);
-  return result;
-});
+const entry<nqueens_run> me("omp", [](int n) { return plx::bench::in_omp([n] { return count({}, n); }); });
 
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 long count(board b, int n) {

@@ -11,52 +11,26 @@ namespace {
 
 using plx::bench::entry;
 
-// ---- plx
-namespace with_plx {
-
-long post(int tasks) {
+/// Calls `submit(task)` for each task, and waits until all have run.
+template <class Submit>
+long post(int tasks, Submit&& submit) {
   std::atomic<long> ran{0};
-  auto& runtime = plx::bench::plx_runtime();
-  for (int i = 0; i < tasks; ++i) runtime.post([&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
+  for (int i = 0; i < tasks; ++i) submit([&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
   while (ran.load(std::memory_order_relaxed) != tasks) std::this_thread::yield();
   return ran;
 }
 
-const entry<long(int)> me("plx", post);
-
-}  // namespace with_plx
-
+const entry<long(int)> with_plx("plx", [](int tasks) {
+  return post(tasks, [&runtime = plx::bench::plx_runtime()](auto task) { runtime.post(task); });
+});
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
-namespace with_tbb {
-
-long post(int tasks) {
-  std::atomic<long> ran{0};
-  auto& arena = plx::bench::tbb_arena();
-  for (int i = 0; i < tasks; ++i) arena.enqueue([&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
-  while (ran.load(std::memory_order_relaxed) != tasks) std::this_thread::yield();
-  return ran;
-}
-
-const entry<long(int)> me("tbb", post);
-
-}  // namespace with_tbb
+const entry<long(int)> with_tbb("tbb", [](int tasks) {
+  return post(tasks, [&arena = plx::bench::tbb_arena()](auto task) { arena.enqueue(task); });
+});
 #endif
-
-// ---- standard library
 // A detached thread for each task.
-namespace with_std {
-
-long post(int tasks) {
-  std::atomic<long> ran{0};
-  for (int i = 0; i < tasks; ++i) std::thread([&ran] { ran.fetch_add(1, std::memory_order_relaxed); }).detach();
-  while (ran.load(std::memory_order_relaxed) != tasks) std::this_thread::yield();
-  return ran;
-}
-
-const entry<long(int)> me("std", post);
-
-}  // namespace with_std
+const entry<long(int)> with_std("std",
+                                [](int tasks) { return post(tasks, [](auto task) { std::thread(task).detach(); }); });
 
 // ---- measurement
 int tasks_for(const entry<long(int)>& e, bool quick) {

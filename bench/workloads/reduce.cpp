@@ -19,7 +19,6 @@ using plx::bench::entry;
 /// The sum of the values, computed `repetitions` times from within a task of the library; returns the sum of the sums.
 using reduce_run = double(const std::vector<double>&, int repetitions);
 
-// ---- plx
 namespace with_plx {
 
 const entry<reduce_run> me("plx", [](const std::vector<double>& v, int repetitions) {
@@ -33,7 +32,6 @@ const entry<reduce_run> me("plx", [](const std::vector<double>& v, int repetitio
 }  // namespace with_plx
 
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
 namespace with_tbb {
 
 using range = tbb::blocked_range<const double*>;
@@ -56,7 +54,6 @@ const entry<reduce_run> me("tbb", [](const std::vector<double>& v, int repetitio
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 double sum(const std::vector<double>& v) {
@@ -77,7 +74,6 @@ const entry<reduce_run> me("omp", [](const std::vector<double>& v, int repetitio
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 const entry<reduce_run> me("serial", [](const std::vector<double>& v, int repetitions) {

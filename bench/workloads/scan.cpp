@@ -20,7 +20,6 @@ using plx::bench::entry;
 /// sums as values.
 using scan_run = void(const std::vector<long>& values, std::vector<long>& sums, int repetitions);
 
-// ---- plx
 namespace with_plx {
 
 const entry<scan_run> me("plx", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
@@ -32,7 +31,6 @@ const entry<scan_run> me("plx", [](const std::vector<long>& v, std::vector<long>
 }  // namespace with_plx
 
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
 namespace with_tbb {
 
 using range = tbb::blocked_range<std::size_t>;
@@ -86,7 +84,6 @@ const entry<scan_run> me("omp", [](const std::vector<long>& v, std::vector<long>
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 const entry<scan_run> me("serial", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {

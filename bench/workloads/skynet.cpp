@@ -14,24 +14,26 @@ namespace {
 
 using plx::bench::entry;
 
-// ---- plx
-namespace with_plx {
-
+// ---- plx and oneTBB
+template <class Group>
 long skynet(long first, long size) {
   if (size == 1) return first;
   long sums[10];
-  plx::task_group children;
+  Group children;
   for (long i = 0; i < 10; ++i)
-    children.run([&sums, i, first, size] { sums[i] = skynet(first + i * (size / 10), size / 10); });
+    children.run([&sums, i, first, size] { sums[i] = skynet<Group>(first + i * (size / 10), size / 10); });
   children.wait();
   return std::accumulate(sums, sums + 10, 0L);
 }
 
-const entry<long(long)> me("plx", [](long leaves) {
-  return plx::bench::plx_runtime().run([leaves] { return skynet(0, leaves); });
+const entry<long(long)> with_plx("plx", [](long leaves) {
+  return plx::bench::plx_runtime().run([leaves] { return skynet<plx::task_group>(0, leaves); });
 });
-
-}  // namespace with_plx
+#ifdef PLX_HAVE_TBB
+const entry<long(long)> with_tbb("tbb", [](long leaves) {
+  return plx::bench::tbb_arena().execute([leaves] { return skynet<tbb::task_group>(0, leaves); });
+});
+#endif
 
 // ---- plx with futures: the straightforward version.
 namespace with_plx_futures {
@@ -51,29 +53,7 @@ const entry<long(long)> me("plx-async", [](long leaves) {
 
 }  // namespace with_plx_futures
 
-#ifdef PLX_HAVE_TBB
-// ---- oneTBB
-namespace with_tbb {
-
-long skynet(long first, long size) {
-  if (size == 1) return first;
-  long sums[10];
-  tbb::task_group children;
-  for (long i = 0; i < 10; ++i)
-    children.run([&sums, i, first, size] { sums[i] = skynet(first + i * (size / 10), size / 10); });
-  children.wait();
-  return std::accumulate(sums, sums + 10, 0L);
-}
-
-const entry<long(long)> me("tbb", [](long leaves) {
-  return plx::bench::tbb_arena().execute([leaves] { return skynet(0, leaves); });
-});
-
-}  // namespace with_tbb
-#endif
-
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 long skynet(long first, long size) {
@@ -87,18 +67,12 @@ long skynet(long first, long size) {
   return std::accumulate(sums, sums + 10, 0L);
 }
 
-const entry<long(long)> me("omp", [](long leaves) {
-  long result = 0;
-#pragma omp parallel
-#pragma omp single
-  result = skynet(0, leaves);
-  return result;
-});
+const entry<long(long)> me("omp",
+                           [](long leaves) { return plx::bench::in_omp([leaves] { return skynet(0, leaves); }); });
 
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 long skynet(long first, long size) {

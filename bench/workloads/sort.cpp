@@ -21,7 +21,6 @@ using plx::bench::entry;
 /// Sorts each of the arrays, one at a time, from within a task of the library.
 using sort_run = void(std::vector<std::vector<double>>& arrays);
 
-// ---- plx
 namespace with_plx {
 
 const entry<sort_run> me("plx", [](std::vector<std::vector<double>>& arrays) {
@@ -33,7 +32,6 @@ const entry<sort_run> me("plx", [](std::vector<std::vector<double>>& arrays) {
 }  // namespace with_plx
 
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
 namespace with_tbb {
 
 const entry<sort_run> me("tbb", [](std::vector<std::vector<double>>& arrays) {
@@ -57,7 +55,6 @@ const entry<sort_run> me("omp", [](std::vector<std::vector<double>>& arrays) {
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 const entry<sort_run> me("serial", [](std::vector<std::vector<double>>& arrays) {

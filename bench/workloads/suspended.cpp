@@ -21,7 +21,6 @@ using plx::bench::entry;
 /// number that ended.
 using suspended_run = long(long tasks, void (*all_wait)());
 
-// ---- plx
 namespace with_plx {
 
 const entry<suspended_run> me("plx", [](long tasks, void (*all_wait)()) {

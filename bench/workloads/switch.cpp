@@ -19,34 +19,39 @@ namespace {
 
 using plx::bench::entry;
 
-// ---- plx
-namespace with_plx {
-
-long ping_pong(int rounds) {
-  plx::binary_semaphore ping(0), pong(0);
+/// Two loops that alternately wait for each other; `both(a, b)` runs them concurrently. Returns the switches.
+template <class Semaphore, class Both>
+long ping_pong(Semaphore& ping, Semaphore& pong, int rounds, Both&& both) {
   long switches = 0;
-  plx::task_group other;
-  other.run([&] {
-    for (int i = 0; i < rounds; ++i) {
-      ping.acquire();
-      ++switches;
-      pong.release();
-    }
-  });
-  for (int i = 0; i < rounds; ++i) {
-    ping.release();
-    pong.acquire();
-    ++switches;
-  }
-  other.wait();
+  both(
+      [&] {
+        for (int i = 0; i < rounds; ++i) {
+          ping.acquire();
+          ++switches;
+          pong.release();
+        }
+      },
+      [&] {
+        for (int i = 0; i < rounds; ++i) {
+          ping.release();
+          pong.acquire();
+          ++switches;
+        }
+      });
   return switches;
 }
 
-const entry<long(int)> me("plx", [](int rounds) {
-  return plx::bench::plx_runtime().run([rounds] { return ping_pong(rounds); });
+const entry<long(int)> with_plx("plx", [](int rounds) {
+  return plx::bench::plx_runtime().run([rounds] {
+    plx::binary_semaphore ping(0), pong(0);
+    return ping_pong(ping, pong, rounds, [](auto a, auto b) {
+      plx::task_group other;
+      other.run(a);
+      b();
+      other.wait();
+    });
+  });
 });
-
-}  // namespace with_plx
 
 #ifdef PLX_HAVE_TBB
 // ---- oneTBB
@@ -78,36 +83,21 @@ class semaphore {
   std::atomic<void*> state_{nullptr};
 };
 
-long ping_pong(int rounds) {
-  semaphore ping, pong;
-  long switches = 0;
-  tbb::task_group both;
-  both.run([&] {
-    for (int i = 0; i < rounds; ++i) {
-      ping.acquire();
-      ++switches;
-      pong.release();
-    }
-  });
-  both.run([&] {
-    for (int i = 0; i < rounds; ++i) {
-      ping.release();
-      pong.acquire();
-      ++switches;
-    }
-  });
-  both.wait();
-  return switches;
-}
-
 const entry<long(int)> me("tbb", [](int rounds) {
-  return plx::bench::tbb_arena().execute([rounds] { return ping_pong(rounds); });
+  return plx::bench::tbb_arena().execute([rounds] {
+    semaphore ping, pong;
+    return ping_pong(ping, pong, rounds, [](auto a, auto b) {
+      tbb::task_group both;
+      both.run(a);
+      both.run(b);
+      both.wait();
+    });
+  });
 });
 
 }  // namespace with_tbb
 #endif
 
-// ---- standard library
 namespace with_std {
 
 class semaphore {
@@ -131,26 +121,14 @@ class semaphore {
   bool free_ = false;
 };
 
-long ping_pong(int rounds) {
+const entry<long(int)> me("std", [](int rounds) {
   semaphore ping, pong;
-  long switches = 0;
-  std::thread other([&] {
-    for (int i = 0; i < rounds; ++i) {
-      ping.acquire();
-      ++switches;
-      pong.release();
-    }
+  return ping_pong(ping, pong, rounds, [](auto a, auto b) {
+    std::thread other(a);
+    b();
+    other.join();
   });
-  for (int i = 0; i < rounds; ++i) {
-    ping.release();
-    pong.acquire();
-    ++switches;
-  }
-  other.join();
-  return switches;
-}
-
-const entry<long(int)> me("std", ping_pong);
+});
 
 }  // namespace with_std
 

@@ -100,54 +100,35 @@ PLX_BENCH_OPAQUE int count_children(const shape& s, const node& n) {
 
 }  // namespace uts
 
-// ---- plx
-namespace with_plx {
-
+// ---- plx and oneTBB
+template <class Group>
 long count(const uts::shape& s, const uts::node& n) {
   const int children = uts::count_children(s, n);
   if (children == 0) return 1;
   std::vector<long> counts(static_cast<std::size_t>(children));
-  plx::task_group group;
+  Group group;
   for (int i = 0; i < children; ++i)
-    group.run([&s, &n, i, result = &counts[static_cast<std::size_t>(i)]] { *result = count(s, uts::child(n, i)); });
+    group.run(
+        [&s, &n, i, result = &counts[static_cast<std::size_t>(i)]] { *result = count<Group>(s, uts::child(n, i)); });
   group.wait();
   return std::accumulate(counts.begin(), counts.end(), 1L);
 }
 
-const entry<uts::uts_run> me("plx", [](const uts::shape& s) {
-  return plx::bench::plx_runtime().run([&s] { return count(s, uts::root(s)); });
+const entry<uts::uts_run> with_plx("plx", [](const uts::shape& s) {
+  return plx::bench::plx_runtime().run([&s] { return count<plx::task_group>(s, uts::root(s)); });
 });
 
 // T3 is 1572 levels deep. A parent that runs its children inline calls them on its own stack, as every library here
 // does: give it the 8 MiB of a thread.
 const auto stack_bytes = plx::bench::plx_options().stack_bytes = std::size_t{8} << 20;
 
-}  // namespace with_plx
-
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
-namespace with_tbb {
-
-long count(const uts::shape& s, const uts::node& n) {
-  const int children = uts::count_children(s, n);
-  if (children == 0) return 1;
-  std::vector<long> counts(static_cast<std::size_t>(children));
-  tbb::task_group group;
-  for (int i = 0; i < children; ++i)
-    group.run([&s, &n, i, result = &counts[static_cast<std::size_t>(i)]] { *result = count(s, uts::child(n, i)); });
-  group.wait();
-  return std::accumulate(counts.begin(), counts.end(), 1L);
-}
-
-const entry<uts::uts_run> me("tbb", [](const uts::shape& s) {
-  return plx::bench::tbb_arena().execute([&s] { return count(s, uts::root(s)); });
+const entry<uts::uts_run> with_tbb("tbb", [](const uts::shape& s) {
+  return plx::bench::tbb_arena().execute([&s] { return count<tbb::task_group>(s, uts::root(s)); });
 });
-
-}  // namespace with_tbb
 #endif
 
 #ifdef _OPENMP
-// ---- OpenMP
 namespace with_openmp {
 
 long count(const uts::shape& s, const uts::node& n) {
@@ -164,17 +145,12 @@ long count(const uts::shape& s, const uts::node& n) {
 }
 
 const entry<uts::uts_run> me("omp", [](const uts::shape& s) {
-  long result = 0;
-#pragma omp parallel
-#pragma omp single
-  result = count(s, uts::root(s));
-  return result;
+  return plx::bench::in_omp([&s] { return count(s, uts::root(s)); });
 });
 
 }  // namespace with_openmp
 #endif
 
-// ---- serial
 namespace serial {
 
 long count(const uts::shape& s, const uts::node& n) {

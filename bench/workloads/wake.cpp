@@ -23,38 +23,25 @@ using wake_clock = std::chrono::steady_clock;
 /// Posts a task from the calling external thread, waits until it has run, and returns when it started.
 using wake_run = wake_clock::time_point();
 
-// ---- plx
-namespace with_plx {
-
-const entry<wake_run> me("plx", [] {
+/// When a task began that `submit(task)` has posted.
+template <class Submit>
+wake_clock::time_point begin_of_posted(Submit&& submit) {
   wake_clock::time_point began;
   std::binary_semaphore ran(0);
-  plx::bench::plx_runtime().post([&] {
+  submit([&] {
     began = wake_clock::now();
     ran.release();
   });
   ran.acquire();
   return began;
-});
+}
 
-}  // namespace with_plx
-
+const entry<wake_run> with_plx("plx",
+                               [] { return begin_of_posted([](auto task) { plx::bench::plx_runtime().post(task); }); });
 #ifdef PLX_HAVE_TBB
-// ---- oneTBB
-namespace with_tbb {
-
-const entry<wake_run> me("tbb", [] {
-  wake_clock::time_point began;
-  std::binary_semaphore ran(0);
-  plx::bench::tbb_arena().enqueue([&] {
-    began = wake_clock::now();
-    ran.release();
-  });
-  ran.acquire();
-  return began;
+const entry<wake_run> with_tbb("tbb", [] {
+  return begin_of_posted([](auto task) { plx::bench::tbb_arena().enqueue(task); });
 });
-
-}  // namespace with_tbb
 #endif
 
 // ---- standard library

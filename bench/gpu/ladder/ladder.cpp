@@ -24,7 +24,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -34,7 +33,7 @@
 
 #include "base/clock.hpp"
 #include "block_steps.hpp"
-#include "gpu/backend.hpp"
+#include "gpu_program.hpp"
 #include "mesh/between/gather.hpp"
 #include "report.hpp"
 #include "rt/async.hpp"
@@ -334,14 +333,9 @@ void write_csv(const std::string& path, const std::vector<line>& lines) {
 
 int run(bench::report& out) {
   const settings s = read(out.rest());
-  std::vector<std::string> why_not;
-  const gpu::backend& b = s.backend.empty() ? gpu::best_backend(&why_not) : gpu::find_backend(s.backend);
-  if (s.backend.empty() && b.name == "cpu") {
-    std::printf("# rows gpu/ladder/* are left out: %s\n",
-                why_not.empty() ? "this program was built without CUDA" : why_not.front().c_str());
-    return 0;
-  }
-  ladder of(b, s);
+  const gpu::backend* b = bench::chosen_backend(s.backend, "gpu/ladder/*");
+  if (b == nullptr) return 0;
+  ladder of(*b, s);
   std::vector<line> lines;
   const auto add = [&](const std::string& name, unsigned workers, double ms) {
     out.add("gpu/ladder/" + name + "/w" + std::to_string(workers), ms, "ms/step", bench::lower);
@@ -366,14 +360,4 @@ int run(bench::report& out) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  bench::report report(argc, argv);
-  try {
-    const int different = run(report);
-    const int written = report.finish();
-    return different > 0 ? 1 : written;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "bench_gpu_ladder: %s\n", e.what());
-    return 1;
-  }
-}
+int main(int argc, char** argv) { return bench::main_of("bench_gpu_ladder", argc, argv, run); }
