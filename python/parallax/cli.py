@@ -33,14 +33,25 @@ def _fail(error) -> int:
     return 2
 
 
+def _need_folders(*files: Path | None) -> None:
+    for file in files:
+        if file and not file.parent.is_dir():
+            raise ReadError(file.parent, f"no such folder, expected one to write {file.name} into")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="parallax", description="Reports, comparisons and diagnoses of runs; a live view of a running program."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    report = commands.add_parser(
-        "report",
+    def command(act, name: str, **texts) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, **texts)
+        added.set_defaults(act=act)
+        return added
+
+    report = command(
+        _report, "report",
         help="write report.html and its pictures, print a summary of ten lines",
         description="Writes one self-contained page about a run, its pictures beside it, and ten "
         "lines to the terminal. Exit code 2 if the folder is not a run or a file in it is broken; "
@@ -48,10 +59,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     report.add_argument("run", type=Path, help="folder of the run")
     report.add_argument("--out", type=Path, metavar="FILE", help="the page (default: run/report.html)")
-    report.set_defaults(act=_report)
 
-    film = commands.add_parser(
-        "film",
+    film = command(
+        _film, "film",
         help="write a film of density, temperature and the cost of blocks",
         description="Each mesh file of the run is a frame (output.mesh_interval): density, p/rho and the cost of blocks in "
         "the orbital plane and edge-on, and with diagnostics.stars separation and masses. Writes an mp4 through ffmpeg, or "
@@ -63,10 +73,9 @@ def _parser() -> argparse.ArgumentParser:
     film.add_argument("--width", type=float, metavar="LENGTH", help="width of the planes in code units (default: all stars)")
     film.add_argument("--height", type=int, default=1080, metavar="PIXELS", help="of the frames (default: 1080)")
     film.add_argument("--poster", type=Path, metavar="FILE", help="also write the last frame as PNG")
-    film.set_defaults(act=_film)
 
-    diagnose = commands.add_parser(
-        "diagnose",
+    diagnose = command(
+        _diagnose, "diagnose",
         help="explain what limited the speed of a run, with figures",
         description="Prints at most ten sentences: how the workers spent their time, the largest costs and how to "
         "reduce them, and what could not be judged because it was not measured. A program that uses Parallax writes the input "
@@ -74,10 +83,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     diagnose.add_argument("run", type=Path, help="folder of the run")
     diagnose.add_argument("--json", action="store_true", help="print the diagnosis as JSON")
-    diagnose.set_defaults(act=_diagnose)
 
-    compare = commands.add_parser(
-        "compare",
+    compare = command(
+        _compare, "compare",
         help="show what changed between two runs",
         description="Compares two runs of any programs, those of plx-exec included: what was measured, configuration, "
         "physics, errors against the exact solution and their order, throughput, the parts of the difference in worker time, "
@@ -93,10 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     compare.add_argument("--html", type=Path, metavar="FILE", help="also write the tables as a page")
     compare.add_argument("--require-equal", action="store_true", help="exit code 1 unless the physics is bitwise equal")
-    compare.set_defaults(act=_compare)
 
-    top = commands.add_parser(
-        "top",
+    top = command(
+        _top, "top",
         help="watch a running program in the terminal",
         description="Shows what the workers of a running program do, second by second: their use of time, a timeline "
         "of the last seconds, and all task types. The program must serve its live page (--plx:serve=1 or PLX_SERVE=1). If the "
@@ -109,10 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--token", help="the token of the URL (default: PLX_TOKEN, or what live.url says)")
     top.add_argument("--once", action="store_true", help="print the state once and exit")
-    top.set_defaults(act=_top)
 
-    merge = commands.add_parser(
-        "merge-traces",
+    merge = command(
+        _merge_traces, "merge-traces",
         help="merge the traces of a job's localities after its root was killed",
         description="When the root of a job dies, each other locality writes its own trace to localities/N in the "
         "run's folder. This command merges them into one trace with a common time axis, using the clocks of their hosts. The "
@@ -120,10 +126,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     merge.add_argument("run", type=Path, help="folder of the run")
     merge.add_argument("--out", type=Path, metavar="FILE", help="the trace (default: run/merged_trace.json.gz)")
-    merge.set_defaults(act=_merge_traces)
 
-    scale = commands.add_parser(
-        "scale",
+    scale = command(
+        _scale, "scale",
         help="replay a run on simulated machines to estimate its scaling",
         description="Cuts the mesh of a run into localities, replays one step of it with the measured costs on simulated "
         "nodes, with and without coalescing, and draws strong and weak scaling and where the time goes (docs/scale.md).",
@@ -131,24 +136,21 @@ def _parser() -> argparse.ArgumentParser:
     from .star.scale import add_arguments, add_check_arguments
 
     add_arguments(scale)
-    scale.set_defaults(act=_scale)
 
-    check = commands.add_parser(
-        "scale-check",
+    check = command(
+        _scale_check, "scale-check",
         help="compare replays with real runs on a few processes",
         description="Replays what was recorded on one process on as many simulated processes as real runs had, and prints "
         "both times (docs/scale.md). Exit code 1 when one is off by more than the limit.",
     )
     add_check_arguments(check)
-    check.set_defaults(act=_scale_check)
     return parser
 
 
 def _merge_traces(options) -> int:
     from .performance.merge_traces import merge_traces
 
-    if options.out and not options.out.parent.is_dir():
-        return _fail(f"{options.out.parent}: no such folder, expected one to write {options.out.name} into")
+    _need_folders(options.out)
     print(merge_traces(options.run, options.out))
     return 0
 
@@ -206,8 +208,7 @@ def _report(options) -> int:
 
         run = Run(options.run)
     out = options.out or options.run / "report.html"
-    if not out.parent.is_dir():
-        return _fail(f"{out.parent}: no such folder, expected one to write {out.name} into")
+    _need_folders(out)
     if out.is_dir():
         return _fail(f"{out}: is a folder, expected the name of a file to write")
     facts = write_report(run, out)
@@ -231,9 +232,7 @@ def _film(options) -> int:
         return _fail(f"--height {options.height}: expected 120 to 4320 pixels")
     if options.width is not None and not options.width > 0:
         return _fail(f"--width {options.width}: expected a length above 0")
-    for path in (options.out, options.poster):
-        if path and not path.parent.is_dir():
-            return _fail(f"{path.parent}: no such folder, expected one to write {path.name} into")
+    _need_folders(options.out, options.poster)
     out = write_film(Run(options.run), options.out, options.fps, options.width, options.poster, options.height)
     print(out)
     if out.suffix == ".png" and options.out is None:
@@ -287,8 +286,7 @@ def _compare(options) -> int:
         for path, why in run.ending.foreign:
             print(f"parallax: {path}: {why}; it is not used", file=sys.stderr)
     if options.html:
-        if not options.html.parent.is_dir():
-            return _fail(f"{options.html.parent}: no such folder, expected one to write {options.html.name} into")
+        _need_folders(options.html)
         options.html.write_text(comparison.html(), encoding="utf-8")
         print(f"page: {options.html}")
     return 1 if options.require_equal and not comparison.physics_equal else 0

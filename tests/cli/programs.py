@@ -1,24 +1,21 @@
-"""The programs as the tests of this folder start them. PLX_BIN names their folder (./plx test sets it)."""
+"""The programs as the tests of this folder start them."""
 
 from __future__ import annotations
 
 import csv
-import os
 import subprocess
-from pathlib import Path
 
 import children
-import pytest
+from built import BIN, needs
 
-ROOT = Path(__file__).resolve().parents[2]
 
 
 class Program:
     """needed: the mark of a module that needs the program."""
 
     def __init__(self, name: str):
-        self.path = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / name
-        self.needed = pytest.mark.skipif(not self.path.exists(), reason=f"{self.path} is not built")
+        self.path = BIN / name
+        self.needed = needs(name)
 
     def run(self, folder, *arguments, **more):
         """The completed process, in a folder; `more` goes to subprocess."""

@@ -1,22 +1,19 @@
 """plx-star make-model from the outside: the table, the file, a run that starts from it, and inputs without a model.
-
-PLX_BIN names the folder of the program (./plx test sets it).
 """
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 
 import pytest
+from built import BIN, ROOT, needs
 
 h5py = pytest.importorskip("h5py")
 np = pytest.importorskip("numpy")
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+PROGRAM = BIN / "plx-star"
+pytestmark = needs("plx-star")
 
 COARSE = [
     option

@@ -9,7 +9,8 @@ import subprocess
 import sys
 
 import pytest
-from programs import ROOT, Program, messages, rows
+from built import ROOT
+from programs import Program, messages, rows
 
 DCA = Program("plx-dca")
 run, pytestmark = DCA.run, DCA.needed

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from children import end_of, wait_for
-from programs import ROOT, Program, rows
+from built import ROOT
+from programs import Program, rows
 
 PARQUET = Program("plx-parquet")
 run, start, pytestmark = PARQUET.run, PARQUET.start, PARQUET.needed

@@ -1,6 +1,4 @@
 """plx-star from the outside: invalid input, full disks, stopping and resuming, an invalid state, progress.
-
-PLX_BIN names the folder of the program (./plx test sets it).
 """
 
 from __future__ import annotations
@@ -18,13 +16,13 @@ from pathlib import Path
 
 import children
 import pytest
+from built import BIN, ROOT, needs
 
 h5py = pytest.importorskip("h5py")
 np = pytest.importorskip("numpy")
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+PROGRAM = BIN / "plx-star"
+pytestmark = needs("plx-star")
 
 INPUT = """
 [problem]

@@ -1,21 +1,17 @@
 """The inputs of stars, on coarse meshes: they start, their stars are found, and the centre of mass is at rest.
-
-PLX_BIN names the folder of the program (./plx test sets it).
 """
 
 from __future__ import annotations
 
 import csv
 import math
-import os
 import subprocess
-from pathlib import Path
 
 import pytest
+from built import BIN, ROOT, needs
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+PROGRAM = BIN / "plx-star"
+pytestmark = needs("plx-star")
 
 
 def box(half, level):

@@ -1,27 +1,20 @@
 """Jobs across hosts with addresses of their own, over real TCP (cluster.py), on slow, lossy or cut links.
-
-PLX_BIN names the folder of the programs (./plx test sets it).
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import pytest
+from built import BIN, needs
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from cluster import Cluster, why_not  # noqa: E402
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin"))
 PROGRAM = BIN / "job_check"
 REASON = why_not()
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(REASON != "", reason=REASON),
-]
+pytestmark = [*needs("job_check"), pytest.mark.skipif(REASON != "", reason=REASON)]
 
 
 @pytest.mark.parametrize("hosts, processes", [(2, 2), (3, 6)])

@@ -1,6 +1,4 @@
 """The findings of `parallax diagnose` for programs that are slow in known ways (diagnose_cases.cpp).
-
-PLX_BIN names the folder of the programs (./plx test sets it).
 """
 
 from __future__ import annotations
@@ -13,15 +11,12 @@ import time
 from pathlib import Path
 
 import pytest
+from built import BIN, ROOT, needs
 
 pytest.importorskip("numpy")
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "diagnose_cases"
-pytestmark = [
-    pytest.mark.alone,
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-]
+PROGRAM = BIN / "diagnose_cases"
+pytestmark = [pytest.mark.alone, *needs("diagnose_cases")]
 
 
 # Maximum share of the run in which its threads had no core, for its measurements to be valid.

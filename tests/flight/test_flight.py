@@ -1,6 +1,4 @@
 """The output of the flight recorder for programs that fail (flight_cases.cpp).
-
-PLX_BIN names the folder of the programs (./plx test sets it).
 """
 
 from __future__ import annotations
@@ -14,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
+from built import BIN, needs
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "flight_cases"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+PROGRAM = BIN / "flight_cases"
+pytestmark = needs("flight_cases")
 
 
 class Ended:

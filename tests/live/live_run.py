@@ -1,17 +1,17 @@
-"""A plx-star that serves its live page, for these tests. PLX_BIN names the folder of plx-star (./plx test sets it)."""
+"""A plx-star that serves its live page, for these tests."""
 
 from __future__ import annotations
 
 import http.client
-import os
 import signal
 import subprocess
 import time
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
+from built import BIN
+
+PROGRAM = BIN / "plx-star"
 
 INPUT = """
 [problem]

@@ -1,7 +1,5 @@
 """plx-dca on several processes: bitwise identical results on any number, checkpoints that continue on any other number,
 and what happens when a process dies or is stopped.
-
-PLX_BIN names the folder of the program (./plx test sets it).
 """
 
 from __future__ import annotations
@@ -9,21 +7,17 @@ from __future__ import annotations
 import csv
 import json
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+from built import BIN, needs
 from children import end_of, start, wait_for
 from launched import command, complaints, environment, processes_of
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-dca"
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
-]
+PROGRAM = BIN / "plx-dca"
+pytestmark = needs("plx-dca", job=True)
 
 INPUT = """
 [model]

@@ -1,26 +1,20 @@
 """Jobs of several processes (job_check.cpp): how successful and failing jobs end.
 
-PLX_BIN names the folder of the programs (./plx test sets it); PLX_STARTS is the number of repetitions of the test of
+PLX_STARTS is the number of repetitions of the test of
 starts and stops (2; ./plx test --all: 10).
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
+from built import BIN, needs
 from launched import environment
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin"))
 PROGRAM, OTHER = BIN / "job_check", BIN / "job_check_other"
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
-]
+pytestmark = needs("job_check", job=True)
 STARTS = int(os.environ.get("PLX_STARTS", "2"))
 
 

@@ -1,7 +1,5 @@
 """Traces and summaries of whole jobs (job_check.cpp): one trace of several processes, in which every counted parcel has
 an arrow, and no arrow ends before it begins.
-
-PLX_BIN names the folder of the programs (./plx test sets it).
 """
 
 from __future__ import annotations
@@ -9,22 +7,17 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from built import BIN, ROOT, needs
 from launched import environment
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "job_check"
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
-]
+PROGRAM = BIN / "job_check"
+pytestmark = needs("job_check", job=True)
 
 
 def run(n, folder, *arguments, mpirun=(), **settings):

@@ -1,6 +1,4 @@
 """plx-parquet on several processes: bitwise identical results, and one line for wrong input.
-
-PLX_BIN names the folder of the program (./plx test sets it).
 """
 
 from __future__ import annotations
@@ -9,21 +7,17 @@ import contextlib
 import csv
 import json
 import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+from built import BIN, needs
 from children import end_of, start, wait_for
 from launched import command, complaints, environment, processes_of
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-parquet"
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
-]
+PROGRAM = BIN / "plx-parquet"
+pytestmark = needs("plx-parquet", job=True)
 
 INPUT = """
 [model]

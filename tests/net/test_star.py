@@ -1,7 +1,5 @@
 """plx-star on many processes: bitwise identical results on any number, checkpoints that can be continued on any other
 number, and what happens when a process dies, is stopped, or cannot write.
-
-PLX_BIN names the folder of the program (./plx test sets it).
 """
 
 from __future__ import annotations
@@ -9,24 +7,20 @@ from __future__ import annotations
 import json
 import os
 import resource
-import shutil
 import signal
 import subprocess
 from pathlib import Path
 
 import pytest
+from built import BIN, needs
 from children import end_of, start, wait_for
 from launched import command, complaints, environment, processes_of
 
 h5py = pytest.importorskip("h5py")
 np = pytest.importorskip("numpy")
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "plx-star"
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
-]
+PROGRAM = BIN / "plx-star"
+pytestmark = needs("plx-star", job=True)
 
 INPUT = """
 [problem]

@@ -1,6 +1,6 @@
 """Transports between real processes: transport_check (its modes are listed there), started by mpirun.
 
-PLX_BIN names the folder of the programs (./plx test sets it); PLX_STARTS is the number of repetitions of the test of
+PLX_STARTS is the number of repetitions of the test of
 starts and stops (2; ./plx test --all: 10).
 """
 
@@ -12,18 +12,13 @@ import re
 import shutil
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
+from built import BIN, needs
 
-ROOT = Path(__file__).resolve().parents[2]
-BIN = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin"))
 PROGRAM = BIN / "transport_check"
 MPIRUN = shutil.which("mpirun")
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(MPIRUN is None, reason="no mpirun here: apt-get install openmpi-bin"),
-]
+pytestmark = needs("transport_check", job=True)
 # The survivors of a death continue only if mpirun lets them.
 GO_ON = ("--enable-recovery",)
 

@@ -1,6 +1,6 @@
 """The output files of a run as read by other programs: JSON (strictly), Perfetto, OTF2's own tools, CSV, DOT.
 
-The program known_graph builds a known graph, which every file must contain. PLX_BIN names its folder.
+The program known_graph builds a known graph, which every file must contain.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from pathlib import Path
 
 import pytest
 import trace_processor
+from built import BIN, needs
 
-ROOT = Path(__file__).resolve().parents[2]
-PROGRAM = Path(os.environ.get("PLX_BIN", ROOT / "build" / "release" / "bin")) / "known_graph"
-pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built")
+PROGRAM = BIN / "known_graph"
+pytestmark = needs("known_graph")
 ROUNDS, WIDTH = 20, 40  # a sum has more inputs than the 16 that a slice may list
 ALL = ("profile=csv,tau", "trace=json", "tree=1", "graph=1", "concurrency=1", "critical-path=1", "scatter=1")
 
