@@ -12,9 +12,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
-#include <vector>
 
-#include "base/build_info.hpp"
 #include "base/file.hpp"
 #include "console.hpp"
 #include "net/collectives.hpp"
@@ -178,7 +176,7 @@ result<run_plan> prepare(const command_line& c, config_table& table, qmc::dca_op
     if (!created) return created.error();
     plan->out = *std::move(created);
   }
-  plan->out->set_build(fmt::format("plx-dca {} ({})", this_build().version, this_build().git));
+  plan->out->set_build(app::name_of_build());
   if (auto r = plan->out->add(*o.make_cluster()); !r) return r.error();
   return plan;
 }
@@ -335,8 +333,6 @@ int main(int argc, char** argv) {
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
     if (read && (c.print_config || c.validate)) return answer_without_run(c, options, o, table);
     return run(c, options, o, table, read);
-  } catch (const job_error& e) {
-    return e.report("plx-dca");
   } catch (...) {
     return app::exit_of_exception(program);
   }

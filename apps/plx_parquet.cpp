@@ -13,9 +13,7 @@
 #include <string>
 #include <tuple>
 #include <utility>
-#include <vector>
 
-#include "base/build_info.hpp"
 #include "console.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
@@ -153,12 +151,10 @@ struct run_plan {
   bool resumes = false;
 };
 
-std::string name_of_build() { return fmt::format("plx-parquet {} ({})", this_build().version, this_build().git); }
-
 // Creates the folder, or locks that of a run to continue. Collective.
 result<run_files> open_files(const parquet::parquet_options& o, const run_plan& plan, const team& members) {
   run_files files{{}, plan.folder, {}};
-  files.from.build = name_of_build();
+  files.from.build = app::name_of_build();
   files.from.options = plan.config;
   const bool root = members.rank() == 0;
   result<void> ready;
@@ -301,8 +297,6 @@ int main(int argc, char** argv) {
     if (plan && c.print_config) return answer(table.text_effective());
     if (plan && c.validate) return answer_validate(c, options, o);
     return run(c, options, o, plan);
-  } catch (const job_error& e) {
-    return e.report("plx-parquet");
   } catch (...) {
     return app::exit_of_exception(program);
   }

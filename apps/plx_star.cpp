@@ -168,7 +168,6 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
   }
 }
 
-/// plx-star make-model.
 int make_model(const command_line& c, runtime_options options) {
   auto in = star::input::from_file(c.input, c.sets);
   if (!in) return complain(in.error().message);
@@ -177,8 +176,7 @@ int make_model(const command_line& c, runtime_options options) {
   if (isatty(STDERR_FILENO) != 0) log_to_stderr(log_level::info);  // iterations as they are made
   runtime rt(std::move(options));
   const std::string path = c.model.empty() ? "model.h5" : c.model;
-  const build_info& build = this_build();
-  const auto table = star::make_model(*in.value(), path, fmt::format("plx-star {} ({})", build.version, build.git), rt);
+  const auto table = star::make_model(*in.value(), path, app::name_of_build(), rt);
   if (!table) return complain(table.error().message);
   return answer(*table + fmt::format("written: {}\n", path));
 }
@@ -203,8 +201,6 @@ int main(int argc, char** argv) {
     if (read && c.makes_model) return make_model(c, options);
     const result<run_plan> mine = read ? prepare(c) : read.error();
     return mine && (c.print_config || c.validate) ? answer_of(c, *mine) : go(c, options, mine);
-  } catch (const job_error& e) {
-    return e.report("plx-star");
   } catch (...) {
     return app::exit_of_exception(program);
   }

@@ -4,7 +4,6 @@
 // Thread safety: none; used by main. Cost: a few writes per second. Example: apps/plx_star.cpp
 #pragma once
 
-#include <cstdint>
 #include <string>
 
 #include "console.hpp"

@@ -17,6 +17,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
+#include "net/job.hpp"
 #include "net/start/bootstrap.hpp"
 #include "probe/settings.hpp"
 #include "rt/thread.hpp"
@@ -64,6 +65,8 @@ void start_program(const char* name, const char* less_memory) {
   advice_on_memory = less_memory;
 }
 
+std::string name_of_build() { return fmt::format("{} {} ({})", program_name, this_build().version, this_build().git); }
+
 void declare_set_and_threads(CLI::App& app, common_options& c) {
   app.add_option("--set", c.sets, "set an option after reading the input; may be repeated")
       ->type_name("KEY=VALUE")
@@ -75,7 +78,7 @@ void declare_set_and_threads(CLI::App& app, common_options& c) {
 
 void declare_common(CLI::App& app, common_options& c, const std::string& inputs, const std::string& folder,
                     const std::string& validates) {
-  app.set_version_flag("--version", fmt::format("{} {} ({})", program_name, this_build().version, this_build().git));
+  app.set_version_flag("--version", name_of_build());
   app.footer("--plx:KEY=VALUE sets what is measured and shown, e.g. --plx:serve=127.0.0.1:0 (docs/probe.md)");
   app.add_option("input", c.input, inputs);
   declare_set_and_threads(app, c);
@@ -126,6 +129,8 @@ int exit_of_exception(const CLI::App& app) {
     std::ostringstream text;
     const int code = app.exit(s, text, text);
     return answer(text.str(), code);
+  } catch (const job_error& e) {
+    return e.report(program_name);
   } catch (...) {
     const auto [message, code] = failure_of_exception();
     return complain(message, code);

@@ -31,6 +31,8 @@ struct common_options {
 
 /// Opens the standard streams and sets the name in messages, and how to need less memory. The first call of main().
 void start_program(const char* name, const char* less_memory);
+/// "NAME VERSION (COMMIT)".
+std::string name_of_build();
 
 /// Adds the common options, with --version, to a program of that name. `inputs`: what the input is; `folder`: the
 /// default of --out; `validates`: what --validate does.

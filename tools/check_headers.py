@@ -5,7 +5,7 @@ by half from one minute to the next on shared machines, so they are only printed
 compiler's memory, which follows the time and repeats within 0.3 MB. For 300 headers on a quiet machine, 0.6 s correspond
 to 145 to 155 MB with GCC 12; other compilers are calibrated with a few standard headers.
 Headers named *_detail.hpp, *_body.hpp (compiled once per instruction set), *_test.hpp or test_*.hpp, or in a folder
-that INTERNAL matches are not public: they have no budget. Those around outside libraries are left out.
+that INTERNAL matches are not public: they have no budget. Those around outside libraries are omitted.
 Exit code 1 on a violation.
 """
 

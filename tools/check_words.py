@@ -30,7 +30,7 @@ WORDS = (
     (r"lends|lent", "gives, provides"), (r"mailrooms?|keepsakes?|knocks?", "the field's term: see docs/glossary.md"),
     (r"(?:lie|lies|lay|lying) (?:ready|in (?:the |a )?queues?)", "wait in queues"),
     (r"without a word", "silently; without a comment"), (r"[Rr]esigns?|resigned", "leaves the job, ends"),
-    (r"(?:find|finds|found) no room", "do not fit, were dropped (buffer full)"),
+    (r"(?:find|finds|found) no room", "do not fit, were dropped (buffer full)"), (r"left out", "omitted, ignored"),
 )
 # A sentence does not begin with these.
 OPENINGS = re.compile(r"(?:^|[.;:] )(Who|Whoever|What(?! is\b)|Of)\s(?![^.]*\?)")

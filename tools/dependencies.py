@@ -175,15 +175,15 @@ TABLE = (
     Dependency(
         "Google Benchmark", "micro-benchmarks", (), ("libbenchmark-dev",), pkg_config="benchmark",
         header="benchmark/benchmark.h", library="benchmark", wanted_by=("bench",), cmake="benchmark",
-        without="micro-benchmarks are left out",
+        without="micro-benchmarks are omitted",
     ),
     Dependency(
         "oneTBB", "comparison in benchmarks", (), ("libtbb-dev",), pkg_config="tbb", header="oneapi/tbb.h",
-        library="tbb", wanted_by=("bench",), without="rows */tbb are left out", cmake="TBB",
+        library="tbb", wanted_by=("bench",), without="rows */tbb are omitted", cmake="TBB",
     ),
     Dependency(
         "OpenMP", "comparison in benchmarks", (), ("libgomp1",), header="omp.h", wanted_by=("bench",),
-        without="rows */omp are left out", other_way="g++ brings it; clang++ needs libomp-dev", cmake="OpenMP",
+        without="rows */omp are omitted", other_way="g++ brings it; clang++ needs libomp-dev", cmake="OpenMP",
     ),
     Dependency(
         "CUDA",

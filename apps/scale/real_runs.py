@@ -97,7 +97,7 @@ def measure(program: Path, counts: list[int], problems: list[str], turns: int, b
     cores = cores_here()
     usable = [n for n in counts if n <= len(cores)]
     for n in sorted(set(counts) - set(usable)):
-        print(f"{n} processes: left out, there are only {len(cores)} cores")
+        print(f"{n} processes: omitted, there are only {len(cores)} cores")
     data = {
         "machine": {"processor": processor(), "cores": len(cores), "load": os.getloadavg()[0]},
         "date": datetime.date.today().isoformat(),

@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "mesh/tree/curve_parts.hpp"
 #include "work_graph.hpp"

@@ -10,7 +10,6 @@
 #include <cstdlib>
 #include <deque>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 

@@ -42,8 +42,6 @@ class binning {
   void save(number_writer& to) const;
   /// Continues from a saved state.
   void load(number_reader& from);
-  /// The number of levels that have samples.
-  std::size_t level_count() const noexcept { return levels_.size(); }
 
  private:
   friend double autocorrelation_time(std::span<const binning> series) noexcept;

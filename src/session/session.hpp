@@ -46,7 +46,6 @@ class session {
   /// never destroyed. Requires: pictures() is not used afterwards.
   void end_live_page() noexcept;
 
-  /// The settings.
   [[nodiscard]] const settings& asked() const noexcept;
   /// The thread of all periodic work except draining, which has its own, so that no reader, function or policy delays
   /// it.

@@ -94,7 +94,6 @@ unsigned kinds_with(stencil at) {
   }
 }
 
-// The kinds of nodes at a stencil of these nodes.
 unsigned kinds_at(stencil at, node_set of) {
   const unsigned own = kinds_of(of);
   switch (at) {

@@ -1,4 +1,3 @@
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -253,7 +252,6 @@ std::vector<found_piece> pieces_of(const trace_data& data) {
   return all;
 }
 
-/// The first of the `most` middle elements of n.
 std::size_t first_of_middle(std::size_t n, std::size_t most) { return n > most ? (n - most) / 2 : 0; }
 
 }  // namespace

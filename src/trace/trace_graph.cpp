@@ -18,7 +18,6 @@ class id_table {
  public:
   explicit id_table(std::size_t n) : cells_(std::bit_ceil(std::max<std::size_t>(16, 2 * n))) {}
 
-  /// The index of `id`, or `fresh` if it is new.
   index find_or_add(task_id id, index fresh) {
     cell& c = cells_[place(id)];
     if (c.id == 0) {

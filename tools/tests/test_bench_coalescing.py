@@ -267,7 +267,7 @@ def test_without_mpirun_one_line_says_so(monkeypatch, tmp_path, capsys):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert bench_coalescing.run(run_bench.programs(tmp_path, tmp_path), options()) == []
     said = capsys.readouterr().out.strip().splitlines()
-    assert len(said) == 1 and "coalescing is left out: mpirun was not found" in said[0]
+    assert len(said) == 1 and "coalescing is omitted: mpirun was not found" in said[0]
 
 
 def test_an_unknown_part_is_named(tmp_path, capsys):

@@ -59,18 +59,18 @@ def test_without_ucx_its_settings_are_not_tried(folder, capsys):
     parts = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "flood")
     assert rows_of(folder("mpi")) == [f"net/{part}" for part in parts]
     left_out = "round_trip_tcp, rates_tcp, round_trip_over_mpi, rates_over_mpi, flood_over_mpi"
-    assert f"{left_out} are left out" in capsys.readouterr().out
+    assert f"{left_out} are omitted" in capsys.readouterr().out
 
 
 def test_without_mpirun_one_line_says_so(folder, capsys, monkeypatch):
     program = folder(mpirun=False) / "bench_net"
     write(program, program.read_text().replace("#!/bin/sh", "#!/bin/sh\nPATH=/bin:/usr/bin"))
     assert rows_of(program.parent) == ["net/alone"]
-    assert "rows between processes are left out: mpirun was not found; install Open MPI" in capsys.readouterr().out
+    assert "rows between processes are omitted: mpirun was not found; install Open MPI" in capsys.readouterr().out
 
 
 def test_a_job_that_cannot_start_is_told_in_its_own_words(folder, capsys):
     program = folder(code=2) / "bench_net"
     write(program, program.read_text().replace("transport ucx", "bench_net: no transport for a job"))
     assert rows_of(program.parent) == ["net/alone"]
-    assert "left out: bench_net: no transport for a job" in capsys.readouterr().out
+    assert "omitted: bench_net: no transport for a job" in capsys.readouterr().out

@@ -2,7 +2,6 @@
 // cost of tasks and messages on this machine. Alone, or under mpirun (docs/scale.md).
 //
 // Exit codes: 0 success; 1 the run failed; 2 invalid input, with one line on stderr.
-#include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

@@ -6,7 +6,6 @@
 #include <array>
 #include <bit>
 #include <numeric>
-#include <optional>
 #include <utility>
 
 #include "base/clock.hpp"

@@ -5,7 +5,6 @@
 // included in any step's time. Example: python/tests/star/test_scale_check.py
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -38,7 +38,7 @@ class ParquetFacts(HubbardFacts):
                 self.problem(str(error))
                 continue
             if table is not None and table.cut_short:
-                self.warn(f"{table.path}: the last line was cut short and is left out")
+                self.warn(f"{table.path}: the last line was cut short and is omitted")
         left = self.unconverged
         if left:
             self.warn(f"the loop did not converge with {', '.join(map(str, left))} frequencies: not extrapolated")

@@ -21,7 +21,7 @@ def _temperature_axis(axes, t, least_ratio: float = 1.35) -> None:
     axes.set_xscale("log")
     if len(t) > 1:
         axes.set_xlim(min(t) / 1.12, max(t) * 1.12)
-    # Labels that would touch are left out, from the cold side on.
+    # Labels that would touch are omitted, from the cold side on.
     shown = []
     for value in sorted(t):
         if not shown or value / shown[-1] > least_ratio:

@@ -33,7 +33,7 @@ def drift(history, name: str) -> np.ndarray:
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
     that this mass and energy can carry. The outflow is the column out_<name>, if the history has one. With
     self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0. Energy and
-    angular momentum that driving has added are left out; the angular momentum begins with its first known row, and has
+    angular momentum that driving has added are omitted; the angular momentum begins with its first known row, and has
     no outflow.
     """
     total = history.numbers(name)

@@ -122,7 +122,7 @@ def plane_size(cut, width: float = 5.6, bar: float = 0.85) -> tuple:
 
 
 def draw_outlines(axes, cut, inches: float, colour: str, strength: float = 1.0) -> None:
-    """Block outlines, thinner where blocks are small on paper; blocks under three pixels are left out."""
+    """Block outlines, thinner where blocks are small on paper; blocks under three pixels are omitted."""
     span = cut.extent[1] - cut.extent[0]
     for level in np.unique(cut.levels):
         rects = cut.rects[cut.levels == level]

@@ -72,8 +72,8 @@ def test_sweep_writes_table_and_pictures(blast, tmp_path, capsys):
     assert table.names() == columns
     assert set(table["curve"]) == {"strong", "weak"} and set(table["coalesced"]) == {0.0, 1.0}
     uses = [name for name in columns if name.endswith("_core_s") and not name.startswith("stepping_")]
-    booked = sum(table.numbers(name) for name in uses)
-    assert booked == pytest.approx(table["nodes"] * table["workers"] * table["time_s"])
+    used = sum(table.numbers(name) for name in uses)
+    assert used == pytest.approx(table["nodes"] * table["workers"] * table["time_s"])
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
     assert pictures == ["scale_idle.png", "scale_messages.png", "scale_phases.png", "scale_strong.png", "scale_weak.png"]
     assert "strong, coalesced" in capsys.readouterr().out

@@ -104,7 +104,7 @@ def test_too_few_cores_are_left_out_with_a_line(capsys, monkeypatch):
     program.PROBLEMS = {"small": (["mesh.max_level=0"], 1, 1)}
     data = program.measure(recorder, [1, 4], ["small"], turns=1, budget_s=0)
     assert list(data["problems"]["small"]["together"]) == ["1"]
-    assert "4 processes: left out, there are only 1 cores" in capsys.readouterr().out
+    assert "4 processes: omitted, there are only 1 cores" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text, said", [("{", "JSONDecodeError"), ("{}", "KeyError"), ("[1]", "TypeError")])

@@ -11,9 +11,7 @@
 #pragma once
 
 #include <atomic>
-#include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "attach/core/thread_row.hpp"

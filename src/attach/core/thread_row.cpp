@@ -1,4 +1,3 @@
-
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -8,7 +7,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
 #include "attach/core/thread_row.hpp"

@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <string>
 #include <string_view>

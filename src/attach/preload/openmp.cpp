@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <new>
 #include <string>
-#include <vector>
 
 #include "attach/core/program.hpp"
 #include "attach/preload/call_tables.hpp"

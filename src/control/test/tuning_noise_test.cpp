@@ -1,7 +1,6 @@
 // The noise-aware strategy: its rule, its guarantee, and that measuring once errs more often.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 
 #include "control/tuning.hpp"

@@ -110,7 +110,6 @@ class device_core {
   device_core(runtime& rt, const backend& b, int index, device_options o);
   ~device_core();
 
-  // --- streams
   stream_core* take_stream();
   void give_stream(stream_core* s) noexcept;
 
@@ -150,7 +149,6 @@ class device_core {
   /// Calls c.finish(c) soon in a task, or in the device's destructor. For pollers.
   void finish_soon(completion& c);
 
-  // --- the poll
   static poll_result poll(void* self) { return static_cast<device_core*>(self)->poll(); }
   poll_result poll();
 

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <exception>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -446,7 +445,7 @@ void activity_matcher::add_record(const activity& a) noexcept {
   }
 }
 
-// An earlier submission whose record arrives late is left out; the path is then too short.
+// An earlier submission whose record arrives late is omitted; the path is then too short.
 void activity_matcher::grow(entry& e, const activity& a) noexcept {
   stream_path& p = *e.owner;
   if (a.tag < p.tag) return;

@@ -9,7 +9,6 @@
 
 #include <cupti.h>
 
-#include <array>
 #include <cstdlib>
 #include <mutex>
 #include <optional>

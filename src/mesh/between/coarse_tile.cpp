@@ -1,7 +1,5 @@
 #include "mesh/between/coarse_tile.hpp"
 
-#include <cstring>
-
 #include "mesh/between/prolong.hpp"
 #include "mesh/between/sides.hpp"
 
@@ -28,7 +26,6 @@ void copy_box(const grid_view& from, const grid_view& to, const cell_box& box, i
       }
 }
 
-// Fills one box of the coarse tile from the block in its direction.
 void fill_box(const block_mesh& mesh, const arena& values, slot_id slot, const coarse_box& box, const grid_view& to) {
   const int n = mesh.block_size(), half = n / 2;
   const auto dir = direction_of(box.direction);

@@ -1,6 +1,5 @@
 #include "mesh/between/prolong.hpp"
 
-#include <algorithm>
 #include <cmath>
 
 #include "mesh/between/level_kernels.hpp"
@@ -58,7 +57,6 @@ double range_scale(const offsets& o, const differences& d) {
   return most > allowed ? allowed / most : 1.0;
 }
 
-// Writes those children of coarse cell (i, j, k) that are in the box.
 void write_children(const grid_view& fine, const cell_box& box, int i, int j, int k, double c, const offsets& o) {
   const double child[8] = {c - o.t[0], c - o.t[1], c - o.t[2], c + o.t[3],
                            c - o.t[3], c + o.t[2], c + o.t[1], c + o.t[0]};

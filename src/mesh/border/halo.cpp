@@ -1,7 +1,6 @@
 #include "mesh/border/halo.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <tuple>
 

@@ -43,10 +43,10 @@ void refer_to_parts(hdf5_writer& file, const block_mesh& mesh, const athdf_info&
   const hsize_t blocks = mesh.block_count(), n = mesh.block_size();
   const double unknown = std::numeric_limits<double>::quiet_NaN();
   const float unknown_single = std::numeric_limits<float>::quiet_NaN();
-  const std::int32_t nobody = -1;
+  const std::int32_t no_locality = -1;
   for (const block_table& t : tables_of(info, true))
     file.dataset_of_parts(t.name, {blocks}, t.type, 0, there,
-                          t.type == H5T_NATIVE_INT32 ? static_cast<const void*>(&nobody) : &unknown);
+                          t.type == H5T_NATIVE_INT32 ? static_cast<const void*>(&no_locality) : &unknown);
   for (const athdf_dataset& d : info.datasets)
     file.dataset_of_parts(d.name, {d.variables.size(), blocks, n, n, n}, value_type(info), 1, there,
                           info.single_precision ? static_cast<const void*>(&unknown_single) : &unknown);

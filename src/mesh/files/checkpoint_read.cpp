@@ -145,7 +145,6 @@ std::vector<std::string_view> lines_of(std::string_view text) {
 
 std::string_view key_of_line(std::string_view line) { return line.substr(0, line.find(' ')); }
 
-/// The line with that key, or "".
 std::string_view line_of(const std::vector<std::string_view>& lines, std::string_view key) {
   const auto found =
       std::find_if(lines.begin(), lines.end(), [&](std::string_view l) { return key_of_line(l) == key; });

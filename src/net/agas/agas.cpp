@@ -33,8 +33,8 @@ void detail::agas_updates(sender from, reference_updates l) { node_here().get<ag
 bool detail::agas_moved(sender to, gid id, std::uint32_t moves) {
   return node_here().get<agas>().note_moved(id, to.who, moves);
 }
-bool detail::agas_take_back(sender owner, gid id, std::uint32_t moves) {
-  return node_here().get<agas>().take_back(id, owner.who, moves);
+bool detail::agas_reclaim(sender owner, gid id, std::uint32_t moves) {
+  return node_here().get<agas>().reclaim(id, owner.who, moves);
 }
 void detail::agas_settle_asked(sender asker, locality_id lost) {
   node_here().get<agas>().settle_asked(lost, asker.who);

@@ -155,7 +155,7 @@ class agas final : public service {
 
   // Called by the actions in agas_tables.hpp.
   bool note_moved(const gid& id, locality_id to, std::uint32_t moves);
-  bool take_back(const gid& id, locality_id owner, std::uint32_t moves);
+  bool reclaim(const gid& id, locality_id owner, std::uint32_t moves);
   void read(locality_id from, detail::reference_updates&& l);
   [[nodiscard]] unsigned losses() const noexcept;
   void settle_asked(locality_id lost, locality_id asker);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <mutex>
 #include <stdexcept>
 #include <string>
 
@@ -313,9 +312,9 @@ void agas::ask_back(const gid& id) {
     directory = r->directory = directory_of(id);
     moves = r->moves;
   }
-  if (directory == node_.here()) return move_failed(id, moves, take_back(id, directory, moves));
+  if (directory == node_.here()) return move_failed(id, moves, reclaim(id, directory, moves));
   if (node_.stopped()) return move_failed(id, moves, false);
-  static_cast<void>(async<&detail::agas_take_back>(directory, sender{node_.here()}, id, moves)
+  static_cast<void>(async<&detail::agas_reclaim>(directory, sender{node_.here()}, id, moves)
                         .then(launch::sync, [this, id, moves](future<bool> agreed) {
                           bool ours = false;
                           try {

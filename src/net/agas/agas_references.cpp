@@ -74,7 +74,7 @@ void agas::registered_again(locality_id owner, const detail::registration& r, un
 }
 
 // Afterwards no move that began before is accepted, because `moves` has advanced by two.
-bool agas::take_back(const gid& id, locality_id owner, std::uint32_t moves) {
+bool agas::reclaim(const gid& id, locality_id owner, std::uint32_t moves) {
   if (!id || id.origin >= node_.size()) return false;
   detail::parked_tasks waiting;
   {

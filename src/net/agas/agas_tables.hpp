@@ -307,7 +307,7 @@ namespace detail {
 
 void agas_updates(sender from, reference_updates l);
 bool agas_moved(sender to, gid id, std::uint32_t moves);
-bool agas_take_back(sender owner, gid id, std::uint32_t moves);
+bool agas_reclaim(sender owner, gid id, std::uint32_t moves);
 void agas_settle_asked(sender asker, locality_id lost);
 void agas_settled(sender who, locality_id lost);
 void agas_call_forwarded(sender from, std::uint64_t call, std::uint16_t hops, locality_id to);
@@ -327,7 +327,7 @@ inline constexpr bool is_direct<&detail::agas_call_forwarded> = true;
 template <>
 inline constexpr bool is_direct<&detail::agas_call_reached> = true;
 template <>
-inline constexpr bool is_direct<&detail::agas_take_back> = true;
+inline constexpr bool is_direct<&detail::agas_reclaim> = true;
 
 }  // namespace plx::net
 

@@ -75,11 +75,5 @@ std::string describe_actions();
 std::string_view function_of(const action_entry& e);
 /// Describes in one line how two descriptions differ; empty if they are the same.
 std::string difference_of_actions(std::string_view here, std::string_view there);
-/// FNV-1a.
-[[nodiscard]] constexpr std::uint64_t hash_of(std::string_view text) noexcept {
-  std::uint64_t h = 0xcbf29ce484222325u;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-  return h;
-}
 
 }  // namespace plx::net

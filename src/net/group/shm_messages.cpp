@@ -6,7 +6,6 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <mutex>
 #include <string_view>
 #include <utility>
 

@@ -54,7 +54,6 @@ struct kind_of_job {
   double imbalance = 0;                      ///< most_s over the mean of the localities' totals
 };
 
-/// The summary of this locality.
 locality_summary summary_of(node& n);
 /// The summaries of all, in a task of any locality; a lost locality, or one that does not answer, has a `missing` text.
 std::vector<locality_summary> summaries_of_all(node& n);

@@ -48,7 +48,6 @@ class message_log {
 
   /// Starts numbering and recording parcels.
   void start() noexcept { on_.store(true, std::memory_order_relaxed); }
-  /// Stops it.
   void stop() noexcept { on_.store(false, std::memory_order_relaxed); }
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_relaxed); }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <mutex>
 #include <utility>
 
 #include "net/parcels/port_parts.hpp"

@@ -135,7 +135,7 @@ sim_network::sim_network(sim_scheduler& s, sim_options options) : scheduler_(s),
     e.what = event::kind::stalls;
     schedule(stall.locality, std::move(e));
   }
-  for (const sim_partition& p : options_.partitions) fall_apart(p);
+  for (const sim_partition& p : options_.partitions) begin_partition(p);
 }
 sim_network::~sim_network() = default;
 
@@ -242,7 +242,7 @@ bool sim_network::partition::parts(locality_id a, locality_id b) const noexcept 
   return has(a) != has(b);
 }
 
-void sim_network::fall_apart(const sim_partition& p) {
+void sim_network::begin_partition(const sim_partition& p) {
   const ticks begin = scheduler_.now() + delay(p.earliest_s, p.latest_s);
   const ticks end = std::isinf(p.lasts_s) ? sim_scheduler::never : begin + ns_from(p.lasts_s);
   const partition& is = partitions_.emplace_back(partition{begin, end, p.side});

@@ -118,7 +118,7 @@ class sim_network {
   void has_arrived(locality_id from, locality_id to, std::size_t bytes);
   void empty_window(locality_id from, locality_id to, ticks when, bool ok);
   [[nodiscard]] ticks when_connected(locality_id from, locality_id to, ticks when);
-  void fall_apart(const sim_partition& p);
+  void begin_partition(const sim_partition& p);
   void schedule(locality_id at, event e);
   void expect_next(locality_id at) noexcept;
   bool next_event(locality_id at);

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <exception>
 #include <thread>
-#include <utility>
 
 #include "base/assert.hpp"
 

@@ -1,11 +1,9 @@
 #include "net/start/termination.hpp"
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <mutex>
 #include <string>
-#include <utility>
 
 #include "net/action.hpp"
 #include "net/group/shm_messages.hpp"

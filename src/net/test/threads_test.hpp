@@ -6,7 +6,6 @@
 #include <atomic>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>

@@ -28,7 +28,6 @@ struct slab_run {
   int frequency = 0;
   momentum_range momenta;
 };
-/// The slabs [first, last) of a grid as runs, in their order.
 std::vector<slab_run> runs_of(const vertex_grid& grid, int first, int last);
 
 class rotation_map {

@@ -1,7 +1,5 @@
 #include "parquet/equations/rotation.hpp"
 
-#include <algorithm>
-
 namespace plx::parquet {
 
 using complex = std::complex<double>;

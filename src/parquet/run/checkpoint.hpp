@@ -10,7 +10,6 @@
 
 #include <complex>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 

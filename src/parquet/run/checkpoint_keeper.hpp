@@ -4,7 +4,6 @@
 // message is empty on the others. Example: tests/net/test_parquet.py
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/clock.hpp"

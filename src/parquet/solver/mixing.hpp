@@ -69,7 +69,7 @@ class anderson_mixing {
 };
 
 /// The c with sum c = 1 for which c^T products c is smallest, where directions with eigenvalues below 1e-10 of the
-/// largest are left out; relative to element `base`. Requires: products symmetric, positive.
+/// largest are omitted; relative to element `base`. Requires: products symmetric, positive.
 std::vector<double> least_residual(const real_matrix& products, int base);
 
 }  // namespace plx::parquet

@@ -12,7 +12,6 @@
 #include <atomic>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "base/result.hpp"

@@ -3,8 +3,6 @@
 // Thread safety: pure. Cost: milliseconds. Example: parquet/solver/test/solver_test.cpp
 #pragma once
 
-#include <cmath>
-
 #include "parquet/solver/exact.hpp"
 
 namespace plx::parquet::test {

@@ -1,4 +1,3 @@
-
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -123,7 +122,7 @@ bool is_stream(const std::string& to) { return to == "stdout" || to == "stderr";
 bool is_statistic(std::string_view pattern) { return pattern.starts_with("/statistics{"); }
 
 /// Empties a file of an earlier run; a pipe or a device is unchanged.
-void begin_anew(const std::string& path) {
+void truncate_file(const std::string& path) {
   struct stat there {};
   if (::stat(path.c_str(), &there) != 0 || !S_ISREG(there.st_mode)) return;
   if (::truncate(path.c_str(), 0) != 0) return;  // missing permission is reported when the file is written
@@ -133,7 +132,7 @@ void begin_anew(const std::string& path) {
 
 counter_printer::counter_printer(counter_registry& registry, printing how)
     : registry_(registry), how_(std::move(how)), begin_s_(monotonic_seconds()), output_(how_.to) {
-  if (!is_stream(how_.to)) begin_anew(how_.to);
+  if (!is_stream(how_.to)) truncate_file(how_.to);
   for (const std::string& pattern : how_.patterns) (void)registry_.list(pattern);
 }
 

@@ -1,4 +1,3 @@
-
 #include <cxxabi.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -289,7 +288,7 @@ flight_registration::~flight_registration() {
   if (place_ < 0) return;
   place& p = places[static_cast<std::size_t>(place_)];
   {
-    const only_writer nobody_writes(-1);
+    const only_writer none_writes(-1);
     p.there.store(false, std::memory_order_relaxed);
   }
   p.taken.store(false, std::memory_order_release);

@@ -84,7 +84,6 @@ struct counter_catalog {
   std::string values;        // [1,2,..]
   std::uint32_t number = 0;  // of the list: unchanged as long as the counters are
 };
-/// All counters, as JSON.
 counter_catalog catalog_of(const counter_registry& counters);
 
 /// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"share":..,"idle_blame_s":..,
@@ -122,7 +121,7 @@ std::string picture_json(const live_picture& picture, std::uint64_t number);
 /// "/threads{locality#0/worker-thread#1}/time/exec" in s becomes
 /// plx_threads_time_exec_seconds_total{locality="0",worker="1"}: monotonic counters have the type counter and end in
 /// _total, all others are gauges; s becomes _seconds, bytes _bytes, % _percent. If a counter exists for individual
-/// workers, its total is left out, because sum() would count it twice.
+/// workers, its total is omitted, because sum() would count it twice.
 std::string metrics_text(const counter_registry& counters);
 /// The same, and what each task type is blamed for: plx_task_idle_blame_seconds_total{task="relax"} and
 /// plx_task_lock_blame_seconds_total{task="relax"}, of the 500 types with the most time.

@@ -96,7 +96,7 @@ std::vector<named_zone> zones_in(const std::string& root, std::vector<std::strin
     const auto energy = number_in(path + "/energy_uj");
     if (!energy) {
       // All zones fail for the same reason: reported once.
-      if (notes.empty()) notes.push_back(energy.error().message + "; energy is left out");
+      if (notes.empty()) notes.push_back(energy.error().message + "; energy is omitted");
       continue;
     }
     const double range = number_in(path + "/max_energy_range_uj").value_or(0);
@@ -111,7 +111,7 @@ std::vector<registration> add_energy_counters(counter_registry& registry, const 
                                               std::vector<std::string>* notes) {
   std::vector<std::string> messages;
   const std::vector<named_zone> zones = zones_in(root, messages);
-  if (zones.empty() && messages.empty()) messages.push_back(fmt::format("no zones in '{}'; energy is left out", root));
+  if (zones.empty() && messages.empty()) messages.push_back(fmt::format("no zones in '{}'; energy is omitted", root));
   if (notes != nullptr) notes->insert(notes->end(), messages.begin(), messages.end());
   if (zones.empty()) return {};
 

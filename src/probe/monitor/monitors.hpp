@@ -55,7 +55,7 @@ void report(const std::vector<std::string>& missing);
 //
 // Counters /gpu{gpu#0}/utilization, memory-utilization, memory/used, memory/free, memory/total, power, energy,
 // temperature, clock/sm, clock/memory: of the whole GPU, used by any program. Values that a GPU does not provide are
-// left out.
+// omitted.
 // Thread safety: as counter_registry; NVML itself is thread-safe. Cost: loading takes 10 ms or more; a query some
 // microseconds to a millisecond. Example: probe/monitor/test/nvml_test.cpp
 
@@ -70,7 +70,7 @@ void report(const std::vector<std::string>& missing);
 //
 // Counters /papi{locality#0/worker-thread#N}/EVENT and /papi{locality#0/total}/EVENT. An event whose component cannot
 // count individual threads (energy, networks) is counted once, as /papi{process}/EVENT.
-// Unavailable events are left out, with a note that gives the reason.
+// Unavailable events are omitted, with a note that gives the reason.
 // Thread safety: as counter_registry; PAPI is called under one lock. Cost: a system call per thread when a counter is
 // read.
 // Example: probe/monitor/test/papi_test.cpp
@@ -91,8 +91,8 @@ void report(const std::vector<std::string>& missing);
 // (instructions and cycles; misses and references) are counted over the same intervals if the processor has counters
 // for both.
 // Each event of each thread takes a file descriptor. At most the lower half of the process's limit (ulimit -n) is used,
-// so that the program can still open files; events that do not fit for all threads are left out, with a note.
-// Events that the machine does not allow are left out, with a note that gives the reason:
+// so that the program can still open files; events that do not fit for all threads are omitted, with a note.
+// Events that the machine does not allow are omitted, with a note that gives the reason:
 // /proc/sys/kernel/perf_event_paranoid, a container's rules, a virtual machine without counters.
 // Thread safety: as counter_registry. Cost: a read() per thread and event when a counter is read.
 // Example: probe/monitor/test/perf_test.cpp

@@ -71,10 +71,10 @@ struct nvml_library {
 result<std::shared_ptr<nvml_library>> load_nvml(const std::string& file) {
   auto opened = shared_library::open(file.empty() ? std::vector<std::string>{"libnvidia-ml.so.1", "libnvidia-ml.so"}
                                                   : std::vector<std::string>{file});
-  if (!opened) return error{"GPUs are left out: " + opened.error().message};
+  if (!opened) return error{"GPUs are omitted: " + opened.error().message};
   auto nvml = std::make_shared<nvml_library>(std::move(opened).value());
-  if (!nvml->find_all()) return error{"GPUs are left out: NVML's library lacks functions of its version 2"};
-  if (const int r = nvml->init(); r != nvml_success) return error{"GPUs are left out: NVML: " + nvml->message(r)};
+  if (!nvml->find_all()) return error{"GPUs are omitted: NVML's library lacks functions of its version 2"};
+  if (const int r = nvml->init(); r != nvml_success) return error{"GPUs are omitted: NVML: " + nvml->message(r)};
   nvml->begun = true;
   return nvml;
 }
@@ -161,7 +161,7 @@ void add_gpu(counter_registry& registry, const std::shared_ptr<nvml_library>& nv
     try {
       (void)v.ask(*nvml, device);
     } catch (const std::exception& x) {
-      notes.push_back(fmt::format("/gpu{{gpu#{}}}/{} is left out: {}", n, v.name, x.what()));
+      notes.push_back(fmt::format("/gpu{{gpu#{}}}/{} is omitted: {}", n, v.name, x.what()));
       continue;
     }
     all.push_back(registry.add({fmt::format("/gpu{{gpu#{}}}/{}", n, v.name), v.unit,
@@ -180,16 +180,16 @@ std::vector<registration> add_nvml_counters(counter_registry& registry, std::vec
   if (auto nvml = load_nvml(library); !nvml)
     messages.push_back(nvml.error().message);
   else if (const int r = (*nvml)->count(&count); r != nvml_success)
-    messages.push_back("GPUs are left out: NVML: " + (*nvml)->message(r));
+    messages.push_back("GPUs are omitted: NVML: " + (*nvml)->message(r));
   else
     for (unsigned n = 0; n < count; ++n) {
       nvml_device device = nullptr;
       if (const int found = (*nvml)->by_index(n, &device); found != nvml_success)
-        messages.push_back(fmt::format("gpu#{} is left out: NVML: {}", n, (*nvml)->message(found)));
+        messages.push_back(fmt::format("gpu#{} is omitted: NVML: {}", n, (*nvml)->message(found)));
       else
         add_gpu(registry, *nvml, n, device, all, messages);
     }
-  if (count == 0 && messages.empty()) messages.push_back("GPUs are left out: NVML found none");
+  if (count == 0 && messages.empty()) messages.push_back("GPUs are omitted: NVML found none");
   if (notes != nullptr) notes->insert(notes->end(), messages.begin(), messages.end());
   return all;
 }

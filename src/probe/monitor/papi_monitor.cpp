@@ -71,13 +71,13 @@ result<papi_ptr> load_papi(const std::string& file) {
   auto opened = shared_library::open(
       file.empty() ? std::vector<std::string>{"libpapi.so.7.1", "libpapi.so.7.0", "libpapi.so.6.0", "libpapi.so"}
                    : std::vector<std::string>{file});
-  if (!opened) return error{"PAPI is left out: " + opened.error().message};
+  if (!opened) return error{"PAPI is omitted: " + opened.error().message};
   auto papi = std::make_shared<papi_library>(std::move(opened).value());
-  if (!papi->find_all()) return error{"PAPI is left out: its library lacks functions of PAPI 5 to 7"};
+  if (!papi->find_all()) return error{"PAPI is omitted: its library lacks functions of PAPI 5 to 7"};
   // It must be called with its own version, without the last two of four numbers.
   const int version = papi->get_opt(papi_lib_version, nullptr);
   const int answer = papi->library_init(static_cast<int>(static_cast<unsigned>(version) & 0xffff0000u));
-  if (answer < 0) return error{"PAPI is left out: " + papi->message(answer)};
+  if (answer < 0) return error{"PAPI is omitted: " + papi->message(answer)};
   papi->begun = true;
   return papi;
 }
@@ -149,7 +149,7 @@ class papi_counters {
   void add_counter(const std::string& instance, const std::string& event,
                    std::vector<std::pair<set_ptr, std::size_t>> of);
   void note(const std::string& event, const std::string& why) {
-    const std::string line = fmt::format("PAPI event '{}' is left out: {}", event, why);
+    const std::string line = fmt::format("PAPI event '{}' is omitted: {}", event, why);
     if (std::find(notes_.begin(), notes_.end(), line) == notes_.end()) notes_.push_back(line);
   }
 

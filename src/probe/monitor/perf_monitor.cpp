@@ -173,9 +173,9 @@ void add_notes(std::vector<std::string>& notes, const std::string& events,
   for (const auto& [why, names] : left_out) {
     together += fmt::format("{}{} ({})", together.empty() ? "" : "; ", fmt::join(names, ", "), why);
     if (events != "all" && events != "1")
-      for (const std::string& name : names) notes.push_back(fmt::format("perf event '{}' is left out: {}", name, why));
+      for (const std::string& name : names) notes.push_back(fmt::format("perf event '{}' is omitted: {}", name, why));
   }
-  if (events == "1" && !together.empty()) notes.push_back("perf events are left out: " + together);
+  if (events == "1" && !together.empty()) notes.push_back("perf events are omitted: " + together);
 }
 
 double sum_of(const std::vector<event_ptr>& events) {
@@ -235,7 +235,7 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
 std::vector<std::string> perf_event_names() { return {}; }
 std::vector<registration> add_perf_counters(counter_registry&, const std::string&, const std::vector<watched_thread>&,
                                             std::vector<std::string>* notes) {
-  if (notes != nullptr) notes->push_back("perf events are left out: this system has no perf_event_open");
+  if (notes != nullptr) notes->push_back("perf events are omitted: this system has no perf_event_open");
   return {};
 }
 

@@ -178,7 +178,7 @@ class adder {
       (void)file->text();
       return file;
     } catch (const std::exception& x) {
-      if (notes_ != nullptr) notes_->push_back(fmt::format("{}; its counters are left out", x.what()));
+      if (notes_ != nullptr) notes_->push_back(fmt::format("{}; its counters are omitted", x.what()));
       return nullptr;
     }
   }

@@ -1,4 +1,3 @@
-
 #include "probe/record/text_sink.hpp"
 #include "base/file.hpp"
 

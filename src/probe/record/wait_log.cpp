@@ -136,7 +136,6 @@ struct wait_sum {
   ticks total = 0;
 };
 
-/// The waits of a kind, or all waits for "".
 wait_sum sum_of(const wait_log& log, std::string_view kind) {
   wait_sum sum;
   log.for_each([&](const wait_kind& what, std::uint64_t waits, ticks total, ticks) {

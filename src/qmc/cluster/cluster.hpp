@@ -7,7 +7,6 @@
 
 #include <array>
 #include <complex>
-#include <string>
 #include <string_view>
 #include <vector>
 

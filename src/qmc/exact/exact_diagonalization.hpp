@@ -65,7 +65,7 @@ class exact_diagonalization {
   /// G_ab(i w) = -integral_0^beta dtau e^{i w tau} <a(tau) b(0)>, w = (2n + 1) pi / beta, for a that annihilates and b
   /// that creates. Source: the Lehmann representation.
   std::complex<double> green(const fermion_operator& a, const fermion_operator& b, int n) const;
-  /// The same function at any complex frequency; poles with residues below 1e-15 are left out.
+  /// The same function at any complex frequency; poles with residues below 1e-15 are omitted.
   pole_sum spectrum(const fermion_operator& a, const fermion_operator& b) const;
   /// G_ab(tau) = -<a(tau) b(0)>. Requires: 0 <= tau <= beta.
   std::complex<double> green_tau(const fermion_operator& a, const fermion_operator& b, double tau) const;

@@ -1,7 +1,6 @@
 #include "qmc/measure/pair_function.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace plx::qmc {
 

@@ -8,7 +8,6 @@
 // Example: qmc/solver/test/monte_carlo_test.cpp
 #pragma once
 
-#include <array>
 #include <vector>
 
 #include "num/nonuniform_fourier.hpp"

@@ -54,7 +54,6 @@ result<pairing_solution> solve_pairing(const cluster& c, const pair_index& index
     if (overlap <= s.d_wave_overlap) continue;
     s.d_wave = values[v];
     s.d_wave_overlap = overlap;
-    s.d_wave_vector.assign(kernel.column(v), kernel.column(v) + size);
     if (overlap >= least_overlap) break;
   }
   return s;

@@ -24,8 +24,7 @@ struct pairing_solution {
   double leading = 0;  // the largest eigenvalue
   // The largest eigenvalue of d-waves; if there is none, that of the vector with the largest overlap.
   double d_wave = 0;
-  double d_wave_overlap = 0;          // of that vector at w = +- pi / beta with the form, between 0 and 1
-  std::vector<double> d_wave_vector;  // phi, in the order of pair_index
+  double d_wave_overlap = 0;  // of that vector at w = +- pi / beta with the form, between 0 and 1
 };
 
 /// Shapes: pairs [size][size]; g [momentum][at least n_frequencies]; bubble [momentum][n_frequencies] (its real part is

@@ -1,7 +1,6 @@
 // The periodic plaquette for tests of functions of two particles: the problem, and its exact solution.
 #pragma once
 
-#include <cmath>
 #include <complex>
 #include <memory>
 #include <vector>

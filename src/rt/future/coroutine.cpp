@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <string_view>
 
 #include "probe/record/wait_log.hpp"
 #include "rt/any_executor.hpp"

@@ -18,7 +18,6 @@ constexpr unsigned most_spare_origins = 0;
 constexpr unsigned most_spare_origins = 1024;
 #endif
 
-/// Requires: the worker has a spare origin.
 void* take_spare(worker& w) noexcept {
   --w.n_spare_origins;
   return std::exchange(w.spare_origins, w.spare_origins->next);

@@ -320,7 +320,6 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
   return all;
 }
 
-// Collects the results of steps begin + 1 to end.
 void device_gas::collect_results(std::int64_t begin, std::int64_t end) {
   results_.assign(static_cast<std::size_t>(end - begin), {});
   if (begin == end) return;

@@ -1,7 +1,6 @@
 // Functions of a device_gas between steps: refinement criteria, values of new blocks, totals.
 #include <algorithm>
 #include <span>
-#include <utility>
 
 #include "star/device/device_gas.hpp"
 #include "star/device/operations.hpp"

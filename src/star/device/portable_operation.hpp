@@ -2,8 +2,9 @@
 // (.cu) gives the device's function; one for the host alone runs on workers and on the backend `cpu`. Workers call
 // on_worker() if the struct has it.
 //
-// A struct may be compiled for the host and for devices in separate files: the one for devices defines its static
-// functions launch_cuda and launch_hip, gpu::launch_functions on items portable_item<F>.
+// A struct may be compiled for the host and for devices in separate files: it declares the static functions launch_cuda
+// and launch_hip, gpu::launch_functions on items portable_item<F>, and the file for devices defines them with
+// PLX_DEFINE_PORTABLE_LAUNCH.
 //
 // Both give the same bits if they are compiled without contraction to fused multiply-adds.
 //
@@ -53,6 +54,17 @@ void launch_portable(const gpu::launch& where, const portable_item<F>* items, un
     if (items[i].count > 0)
       portable_kernel<F><<<static_cast<unsigned>(items[i].count), F::threads, 0, gpu::stream_of(where)>>>(items[i]);
 }
+
+// The function that this compiler defines.
+#if defined(__HIPCC__)
+#define PLX_PORTABLE_LAUNCH launch_hip
+#else
+#define PLX_PORTABLE_LAUNCH launch_cuda
+#endif
+#define PLX_DEFINE_PORTABLE_LAUNCH(F)                                                       \
+  void F::PLX_PORTABLE_LAUNCH(const gpu::launch& where, const void* items, unsigned n) {    \
+    device::launch_portable(where, static_cast<const device::portable_item<F>*>(items), n); \
+  }
 #endif
 
 template <class F>

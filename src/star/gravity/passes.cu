@@ -20,8 +20,10 @@ __global__ void __launch_bounds__(threads_of(kind))
                                          threads_of(kind));
 }
 
+}  // namespace
+
 template <pass_kind kind, int order>
-void launch_all(const gpu::launch& where, const void* items, unsigned n) {
+void pass<kind, order>::PLX_PORTABLE_LAUNCH(const gpu::launch& where, const void* items, unsigned n) {
   const auto* all = static_cast<const device::portable_item<pass<kind, order>>*>(items);
   for (unsigned i = 0; i < n; ++i)
     if (all[i].count > 0)
@@ -29,24 +31,8 @@ void launch_all(const gpu::launch& where, const void* items, unsigned n) {
           <<<static_cast<unsigned>(all[i].count), threads_of(kind), 0, gpu::stream_of(where)>>>(all[i]);
 }
 
-}  // namespace
-
-template <pass_kind kind, int order>
-#if defined(__HIPCC__)
-void pass<kind, order>::launch_hip(const gpu::launch& where, const void* items, unsigned n) {
-#else
-void pass<kind, order>::launch_cuda(const gpu::launch& where, const void* items, unsigned n) {
-#endif
-  launch_all<kind, order>(where, items, n);
-}
-
-#if defined(__HIPCC__)
 #define PLX_GRAVITY_PASS(kind, order) \
-  template void pass<pass_kind::kind, order>::launch_hip(const gpu::launch&, const void*, unsigned);
-#else
-#define PLX_GRAVITY_PASS(kind, order) \
-  template void pass<pass_kind::kind, order>::launch_cuda(const gpu::launch&, const void*, unsigned);
-#endif
+  template void pass<pass_kind::kind, order>::PLX_PORTABLE_LAUNCH(const gpu::launch&, const void*, unsigned);
 #define PLX_GRAVITY_ORDERS(kind) \
   PLX_GRAVITY_PASS(kind, 3)      \
   PLX_GRAVITY_PASS(kind, 4)      \

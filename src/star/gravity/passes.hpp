@@ -8,7 +8,6 @@
 // Example: star/test/gravity_test.cpp
 #pragma once
 
-#include <cstdint>
 #include <memory>
 
 #include "star/gravity/lattice.hpp"

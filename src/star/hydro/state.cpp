@@ -1,7 +1,5 @@
 #include "star/hydro/state.hpp"
 
-#include <algorithm>
-
 #include "base/assert.hpp"
 #include "num/symmetric.hpp"
 

@@ -4,7 +4,6 @@
 // Thread safety: values. Cost: some 20 ns per function. Example: star/models/test/matter_test.cpp
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 

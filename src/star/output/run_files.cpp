@@ -1,7 +1,5 @@
 #include "star/output/run_files.hpp"
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <random>
 #include <utility>

@@ -1,5 +1,4 @@
 // A spherical body from a table of density and pressure or internal energy over radius, in a thin uniform gas.
-#include <fmt/format.h>
 
 #include <cmath>
 

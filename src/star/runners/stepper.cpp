@@ -43,7 +43,6 @@ stage_output stage_output_to(mesh::arena& to, mesh::slot_id slot, std::uint32_t 
   return out;
 }
 
-// The layer of cells along a face.
 cell_box cells_along(int face, int n) {
   cell_box box{{0, 0, 0}, {n, n, n}};
   const int axis = mesh::face_axis(face);

@@ -1,7 +1,6 @@
 #include "star/state/totals.hpp"
 
 #include <array>
-#include <cstdint>
 
 #include "base/assert.hpp"
 #include "num/exact_sum.hpp"

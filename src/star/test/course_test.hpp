@@ -77,8 +77,9 @@ inline void continue_in(one_run& next, one_run& run, const std::string& path) {
 inline std::string same_course(simulation& a, simulation& b) {
   if (a.steps() != b.steps()) return "steps";
   if (a.time() != b.time() || a.dt() != b.dt()) return "time";
-  const bool told = a.steps() % a.options().output.history_interval == 0;  // otherwise comparable only when not ahead
-  if ((told || !b.is_ahead()) && a.totals() != b.totals()) return "totals";
+  const bool has_row =
+      a.steps() % a.options().output.history_interval == 0;  // otherwise comparable only when not ahead
+  if ((has_row || !b.is_ahead()) && a.totals() != b.totals()) return "totals";
   for (int v = 0; v < 6; ++v)
     if (a.left(v) != b.left(v)) return "outflow";
   const floor_counts &f = a.floors(), &g = b.floors();

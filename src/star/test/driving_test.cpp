@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <vector>
 
 #include "star/driving/driving_module.hpp"

@@ -2,7 +2,6 @@
 // the CPU, on devices and on several localities.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdio>
 
 #include "star/problems/error_norms.hpp"

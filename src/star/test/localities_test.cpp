@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
 #include <limits>
 #include <mutex>
 
@@ -192,7 +191,7 @@ TEST(Localities, ABlastIsTheSameOnAnyNetwork) {
 TEST(Localities, SurvivorsDoNotWaitForALostPeer) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     SCOPED_TRACE(seed);
-    int told = 0, steps = 0;
+    int reported = 0, steps = 0;
     net::simulation job({.localities = 3,
                          .seed = seed,
                          .delay_max_s = 1e-4,
@@ -207,10 +206,10 @@ TEST(Localities, SurvivorsDoNotWaitForALostPeer) {
         sim.start();
         while (sim.step()) ++steps;
       } catch (const locality_lost& e) {
-        if (here.here() != 1 && e.which() == 1) ++told;
+        if (here.here() != 1 && e.which() == 1) ++reported;
       }
     });
-    EXPECT_EQ(told, 2) << steps;
+    EXPECT_EQ(reported, 2) << steps;
   }
 }
 

@@ -2,8 +2,6 @@
 // localities, and on a device, the results are the same to the last bit.
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 #include "gpu/backend.hpp"
 #include "star/device/portable_operation.hpp"
 #include "star/step/gas_step.hpp"

@@ -24,9 +24,6 @@ namespace plx::star {
 /// from its G M.
 namespace cgs {
 inline constexpr double gravitational_constant = 6.67430e-8;  ///< cm^3 g^-1 s^-2
-inline constexpr double boltzmann_constant = 1.380649e-16;    ///< erg K^-1
-inline constexpr double atomic_mass = 1.66053906660e-24;      ///< g
-inline constexpr double radiation_constant = 7.565733e-15;    ///< erg cm^-3 K^-4
 inline constexpr double speed_of_light = 2.99792458e10;       ///< cm s^-1
 }  // namespace cgs
 

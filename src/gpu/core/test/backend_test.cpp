@@ -7,7 +7,6 @@
 #include <atomic>
 #include <cstring>
 #include <thread>
-#include <vector>
 
 #include "base/test/timeout_test.hpp"
 #include "gpu/cpu/cpu_backend.hpp"

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <set>
 #include <vector>
 
 #include "gpu/core/memory_pool.hpp"

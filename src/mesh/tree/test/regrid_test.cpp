@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "mesh/test/test_meshes.hpp"
 
 namespace {

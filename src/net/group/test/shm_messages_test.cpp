@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
-#include <mutex>
 #include <random>
 
 #include "base/test/timeout_test.hpp"

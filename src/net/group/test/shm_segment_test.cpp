@@ -5,8 +5,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <set>
-
 #include "net/start/bootstrap.hpp"
 
 namespace {

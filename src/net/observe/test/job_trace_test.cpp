@@ -3,8 +3,6 @@
 
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "trace/critical_path.hpp"
 #include "trace/trace_graph.hpp"
 

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <complex>
 #include <map>
 
 #include "net/action.hpp"

@@ -145,7 +145,7 @@ TEST(Matrix, ResizingKeepsElements) {
 }
 
 // A walker that continues from a checkpoint has matrices with other strides, at other addresses, than before. Products
-// of a matrix of up to three rows and a vector are left out: OpenBLAS has special cases where the stride is as small.
+// of a matrix of up to three rows and a vector are omitted: OpenBLAS has special cases where the stride is as small.
 TEST(LinearAlgebra, BitsDoNotDependOnStrides) {
   const auto copied = [](const real_matrix& m, int padding) {
     real_matrix larger(m.rows() + padding, m.columns() + padding);

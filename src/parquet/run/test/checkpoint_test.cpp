@@ -5,7 +5,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <mutex>
 
 #include "base/file.hpp"
 #include "net/collectives.hpp"

@@ -1,7 +1,5 @@
 #include <gtest/gtest.h>
 
-#include <set>
-
 #include "parquet/vertex/vertex_reader.hpp"
 #include "rt/runtime.hpp"
 

@@ -46,7 +46,7 @@ TEST(Energy, CountsFromItsStartAndOverAWrap) {
   std::vector<std::string> notes;
   const auto keep = add_energy_counters(r, tree.root, &notes);
   EXPECT_TRUE(notes.empty());
-  EXPECT_EQ(r.list().size(), 7u);  // the second view of the same package is left out
+  EXPECT_EQ(r.list().size(), 7u);  // the second view of the same package is omitted
   EXPECT_EQ(value(r, "/system{package-0}/energy"), 0);
   tree.energy("intel-rapl:0", 4'000'000);
   tree.energy("intel-rapl:0:1", 700'000);
@@ -92,10 +92,10 @@ TEST(Energy, MissingPermissionsAndZonesAreReportedOnce) {
     EXPECT_TRUE(add_energy_counters(r, tree.root, &notes).empty());
   }
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes[0].ends_with("intel-rapl:0/energy_uj': Permission denied; energy is left out")) << notes[0];
+  EXPECT_TRUE(notes[0].ends_with("intel-rapl:0/energy_uj': Permission denied; energy is omitted")) << notes[0];
   notes.clear();
   EXPECT_TRUE(add_energy_counters(r, "/no/such/folder", &notes).empty());
-  EXPECT_EQ(notes.at(0), "no zones in '/no/such/folder'; energy is left out");
+  EXPECT_EQ(notes.at(0), "no zones in '/no/such/folder'; energy is omitted");
 }
 
 TEST(Energy, OnThisMachine) {

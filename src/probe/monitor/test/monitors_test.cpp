@@ -20,7 +20,7 @@ TEST(Monitors, MissingRequestedMonitorsAreReported) {
   EXPECT_EQ(m.missing.size(), 3u);
   testing::internal::CaptureStderr();
   report(m.missing);
-  EXPECT_NE(testing::internal::GetCapturedStderr().find("\nPAPI is left out: /no/papi"), std::string::npos);
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("\nPAPI is omitted: /no/papi"), std::string::npos);
 }
 
 TEST(Monitors, WithoutARequestNothingIsReported) {

@@ -34,7 +34,7 @@ TEST(Nvml, EachGpuHasTheValuesOfTheLibrary) {
     EXPECT_DOUBLE_EQ(value(r, "/gpu{gpu#0}/energy"), energy + 1);
     EXPECT_NE(r.list("/gpu{gpu#0}/power").at(0).help.find("(Fake 100)"), std::string::npos);
     ASSERT_EQ(notes.size(), 1u);
-    EXPECT_EQ(notes[0], "/gpu{gpu#1}/energy is left out: NVML: Not Supported");
+    EXPECT_EQ(notes[0], "/gpu{gpu#1}/energy is omitted: NVML: Not Supported");
   }
   EXPECT_EQ(begun(), 0);  // shut down with the last counter
 }
@@ -44,10 +44,10 @@ TEST(Nvml, WithoutTheLibraryThereIsANote) {
   std::vector<std::string> notes;
   EXPECT_TRUE(add_nvml_counters(r, &notes, "/no/such/libnvidia-ml.so").empty());
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes[0].starts_with("GPUs are left out: /no/such/libnvidia-ml.so")) << notes[0];
+  EXPECT_TRUE(notes[0].starts_with("GPUs are omitted: /no/such/libnvidia-ml.so")) << notes[0];
   notes.clear();
   EXPECT_TRUE(add_nvml_counters(r, &notes, FAKE_papi).empty());  // a library, but another one
-  EXPECT_EQ(notes.at(0), "GPUs are left out: NVML's library lacks functions of its version 2");
+  EXPECT_EQ(notes.at(0), "GPUs are omitted: NVML's library lacks functions of its version 2");
 }
 
 /// The GPUs of this machine, if any.

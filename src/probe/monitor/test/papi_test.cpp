@@ -30,8 +30,8 @@ TEST(Papi, EventsOfThreadsAndOfTheMachine) {
     EXPECT_EQ(value(r, "/papi/PAPI_TOT_INS"), 2030);
     EXPECT_EQ(value(r, "/papi{process}/rapl::ENERGY"), 4000);
     EXPECT_EQ(r.list().size(), 7u);
-    EXPECT_THAT(notes, ElementsAre("PAPI event 'PAPI_NO_SUCH' is left out: Event does not exist",
-                                   "PAPI event 'PAPI_FP_OPS' is left out: Event exists, but cannot be counted due to "
+    EXPECT_THAT(notes, ElementsAre("PAPI event 'PAPI_NO_SUCH' is omitted: Event does not exist",
+                                   "PAPI event 'PAPI_FP_OPS' is omitted: Event exists, but cannot be counted due to "
                                    "hardware"));
   }
   EXPECT_EQ(started(), 0);
@@ -49,8 +49,8 @@ TEST(Papi, WithoutTheLibraryThereIsANote) {
   EXPECT_TRUE(add_papi_counters(r, "PAPI_TOT_INS", {}, &notes, "/no/such/libpapi.so").empty());
   EXPECT_TRUE(add_papi_counters(r, "PAPI_TOT_INS", {}, &notes, FAKE_nvml).empty());
   ASSERT_EQ(notes.size(), 2u);
-  EXPECT_TRUE(notes[0].starts_with("PAPI is left out: /no/such/libpapi.so")) << notes[0];
-  EXPECT_EQ(notes[1], "PAPI is left out: its library lacks functions of PAPI 5 to 7");
+  EXPECT_TRUE(notes[0].starts_with("PAPI is omitted: /no/such/libpapi.so")) << notes[0];
+  EXPECT_EQ(notes[1], "PAPI is omitted: its library lacks functions of PAPI 5 to 7");
 }
 
 /// Each event is counted, or a note gives the reason.

@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -106,7 +105,7 @@ TEST(Perf, UnavailableEventsAreReported) {
   notes.clear();
   (void)add_perf_counters(r, "page-faults", {{"gone", 0x3ffffffe}}, &notes);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes[0].starts_with("perf event 'page-faults' is left out: ")) << notes[0];
+  EXPECT_TRUE(notes[0].starts_with("perf event 'page-faults' is omitted: ")) << notes[0];
 }
 
 TEST(Perf, OneNoteForAllAndNoTotalOfAPart) {
@@ -114,7 +113,7 @@ TEST(Perf, OneNoteForAllAndNoTotalOfAPart) {
   std::vector<std::string> notes;
   const auto keep = add_perf_counters(r, "1", {{"locality#0/worker-thread#0", gettid()}, {"gone", 0x3ffffffe}}, &notes);
   ASSERT_EQ(notes.size(), 1u);
-  EXPECT_TRUE(notes[0].starts_with("perf events are left out: ")) << notes[0];
+  EXPECT_TRUE(notes[0].starts_with("perf events are omitted: ")) << notes[0];
   for (const std::string& name : perf_event_names()) EXPECT_NE(notes[0].find(name), std::string::npos) << notes[0];
   EXPECT_FALSE(r.query("/perf{locality#0/total}/*"));
 }
@@ -139,7 +138,7 @@ TEST(Perf, HalfOfTheFileDescriptorsAreKeptForTheProgram) {
   ASSERT_EQ(notes.size(), 1u);
   if (keep.empty()) GTEST_SKIP() << notes[0];
   EXPECT_NE(notes[0].find("half of the 128 file descriptors are kept for the program"), std::string::npos) << notes[0];
-  EXPECT_EQ(keep.size() % (threads.size() + 1), 0u) << "each event is counted on all threads, or left out";
+  EXPECT_EQ(keep.size() % (threads.size() + 1), 0u) << "each event is counted on all threads, or omitted";
   std::vector<int> files;
   for (int i = 0; i < 50; ++i) files.push_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   EXPECT_GE(files.back(), 0);

@@ -1,7 +1,6 @@
 // For tests: recorded runs built by hand, one call per slice or edge.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "probe/record/trace_data.hpp"

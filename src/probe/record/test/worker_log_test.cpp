@@ -3,9 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
 #include <map>
-#include <new>
 #include <thread>
 
 #include "probe/record/trace_ring.hpp"

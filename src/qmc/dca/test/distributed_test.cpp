@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <optional>
 
 #include "net/collectives.hpp"
 #include "net/simulation.hpp"

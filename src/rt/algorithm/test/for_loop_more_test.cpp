@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <cstring>
-#include <numeric>
 #include <string>
 
 #include "rt/algorithm.hpp"

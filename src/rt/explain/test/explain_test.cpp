@@ -2,9 +2,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <thread>
-#include <vector>
 
 #include "base/symbols.hpp"
 #include "base/test/timeout_test.hpp"

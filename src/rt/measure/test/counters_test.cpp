@@ -3,10 +3,8 @@
 #include <sys/resource.h>
 
 #include <atomic>
-#include <chrono>
 #include <filesystem>
 #include <thread>
-#include <vector>
 
 #include "base/clock.hpp"
 #include "base/file.hpp"

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
-#include <vector>
 
 #include "rt/latch.hpp"
 #include "rt/mutex.hpp"

@@ -1,8 +1,5 @@
 #include "star/device/data/mesh_tables.hpp"
 
-#include <algorithm>
-#include <array>
-
 #include "base/assert.hpp"
 #include "mesh/between/tile.hpp"
 #include "star/step/block_place.hpp"

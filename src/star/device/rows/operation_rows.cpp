@@ -1,6 +1,5 @@
 #include "star/device/rows/operation_rows.hpp"
 
-#include <array>
 #include <cstring>
 #include <string>
 #include <utility>

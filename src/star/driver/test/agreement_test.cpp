@@ -17,7 +17,7 @@ namespace {
 using texts = std::vector<std::string>;
 
 /// The result on each of n localities, of which those with a text that is not empty fail.
-texts told(const texts& failures) {
+texts agreed(const texts& failures) {
   net::test::localities job(static_cast<unsigned>(failures.size()), 1);
   texts all(failures.size());
   std::vector<std::thread> threads;
@@ -35,10 +35,10 @@ texts told(const texts& failures) {
 }
 
 TEST(Agreement, AllGetTheErrorOfTheFirst) {
-  EXPECT_EQ(told({"", "", ""}), texts(3, "fine"));
-  EXPECT_EQ(told({"", "no space on '\xc3\xa4'", "other"}), texts(3, "locality 1: no space on '\xc3\xa4'"));
-  EXPECT_EQ(told({"the root's", "", "other"}), texts(3, "the root's"));
-  EXPECT_EQ(told({"alone"}), texts(1, "alone"));
+  EXPECT_EQ(agreed({"", "", ""}), texts(3, "fine"));
+  EXPECT_EQ(agreed({"", "no space on '\xc3\xa4'", "other"}), texts(3, "locality 1: no space on '\xc3\xa4'"));
+  EXPECT_EQ(agreed({"the root's", "", "other"}), texts(3, "the root's"));
+  EXPECT_EQ(agreed({"alone"}), texts(1, "alone"));
 }
 
 TEST(ExactSums, OverLocalitiesAreExact) {

@@ -161,7 +161,7 @@ PLX_INLINE void limit(const cell_average<Eos>& below, const cell_average<Eos>& a
           select(bad, limited.b, flux.b), select(bad, limited.energy, flux.energy)};
 }
 
-/// Whether faces between similar cells are left out: with reconstruction between the two averages.
+/// Whether faces between similar cells are omitted: with reconstruction between the two averages.
 template <reconstruction scheme>
 constexpr bool skips_similar = scheme != reconstruction::mp5;
 

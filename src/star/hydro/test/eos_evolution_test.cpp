@@ -2,7 +2,6 @@
 // fast flow, and compression of cold matter.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 

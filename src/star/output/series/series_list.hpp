@@ -43,7 +43,6 @@ class series_list {
 
   /// The series that are due by time or step after a step that led from time `before` to `time`.
   std::vector<std::size_t> due(double before, double time, std::int64_t step) const;
-  /// Those that are due by wall time.
   std::vector<std::size_t> due_by_wall_time(double wall_s) const;
 
   /// Adds the numbers that a checkpoint must hold.

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/settings.hpp"

@@ -8,7 +8,6 @@
 // instability grows from rounding. A test of rotation about a point: conservation of angular momentum and energy.
 //
 // Source: Papaloizou & Pringle (1984), Mon. Not. R. Astron. Soc. 208, 721.
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>

@@ -37,7 +37,7 @@ class spheroid_problem final : public problem {
           {.unit = "1", .help = "density around the spheroid over that inside", .max = 0.1, .above = 0});
   }
 
-  // The surroundings and the small pressure are left out of the exact solution, which ends before the density diverges.
+  // The surroundings and the small pressure are omitted of the exact solution, which ends before the density diverges.
   bool has_exact(double t) const override {
     return t == 0 || (setting().gravity > 0 && polar_axis() == equatorial_ && t <= 0.99 * fall().time());
   }
