@@ -121,7 +121,9 @@ MPI = {"PLX_TRANSPORT": "mpi"}
 JOBS = {
     "net": (
         Part("round_trip", transport=""), Part("rates", transport=""), Part("bandwidth", transport=""),
-        Part("all_reduce", transport=""), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
+        Part("all_reduce", transport=""), Part("put", transport=""), Part("atomics", transport=""),
+        Part("put", "_tcp", TCP), Part("atomics", "_tcp", TCP), Part("put", "_over_mpi", MPI),
+        Part("atomics", "_over_mpi", MPI), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
         Part("round_trip", "_over_mpi", MPI), Part("rates", "_over_mpi", MPI),
         Part("flood", transport=""), Part("flood", "_over_mpi", MPI),
     ),

@@ -21,16 +21,13 @@ constexpr double seconds_of_a_part = 5;
 constexpr struct {
   const char* name;
   void (*run)(inside&);
-} parts[] = {{"round_trip", round_trip},
-             {"rates", rates},
-             {"bandwidth", bandwidth},
-             {"all_reduce", all_reduce},
-             {"flood", flood}};
+} parts[] = {{"round_trip", round_trip}, {"rates", rates}, {"bandwidth", bandwidth}, {"all_reduce", all_reduce},
+             {"flood", flood},           {"put", put},     {"atomics", atomics}};
 
 int wrong(const std::string& found) {
   std::fprintf(stderr,
                "bench_net: expected nothing, or `inside` and one of transport, round_trip, rates, bandwidth, "
-               "all_reduce, flood, in a job of two; found '%s'\n",
+               "all_reduce, flood, put, atomics, in a job of two; found '%s'\n",
                found.c_str());
   return 2;
 }

@@ -41,5 +41,7 @@ void rates(inside& in);
 void bandwidth(inside& in);
 void all_reduce(inside& in);
 void flood(inside& in);
+void put(inside& in);      // one_sided.cpp
+void atomics(inside& in);  // the same
 
 }  // namespace plx::bench

@@ -36,6 +36,31 @@ class raw_ucx {
   const std::unique_ptr<parts> parts_;
 };
 
+/// Puts and atomic operations of UCX without any layer on top, on memory of the other process that UCX allocated: as
+/// ucx_perftest's ucp_put_bw, ucp_fadd. Errors end the program.
+class raw_memory {
+ public:
+  static std::unique_ptr<raw_memory> open(std::size_t bytes, std::string& why);
+  ~raw_memory();
+  raw_memory(const raw_memory&) = delete;
+  raw_memory& operator=(const raw_memory&) = delete;
+
+  /// The data that the other process needs for connect().
+  [[nodiscard]] std::string address() const;
+  void connect(const std::string& address_of_other);
+  /// n puts, at most `window` in flight, and a flush. Seconds of all of it.
+  double put(int n, std::size_t bytes, unsigned window);
+  /// n additions to one word, at most `window` in flight. Seconds of all of them.
+  double fetch_add(int n, unsigned window);
+  /// Asks UCX for progress, for operations of the other process.
+  void progress();
+
+ private:
+  struct parts;
+  explicit raw_memory(std::unique_ptr<parts> p);
+  const std::unique_ptr<parts> parts_;
+};
+
 /// The installed MPI, for comparison: loaded while a part needs it, between the same processes.
 class raw_mpi {
  public:
@@ -70,6 +95,24 @@ class beside_ucx {
 
  private:
   std::unique_ptr<raw_ucx> mine_;
+};
+
+/// raw_memory between both localities; the other locality asks for progress during each measurement.
+class beside_memory {
+ public:
+  /// Called by the root, in a task. Without UCX, here() is false and a line reports why.
+  explicit beside_memory(std::size_t bytes);
+  ~beside_memory();
+  [[nodiscard]] bool here() const { return mine_ != nullptr; }
+  /// Bytes per second of puts.
+  double put_bytes_per_s(int n, std::size_t bytes, unsigned window);
+  /// Additions per second.
+  double additions_per_s(int n, unsigned window);
+
+ private:
+  template <class F>
+  double measured(F f);
+  std::unique_ptr<raw_memory> mine_;
 };
 
 }  // namespace plx::bench

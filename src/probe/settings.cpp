@@ -80,10 +80,10 @@ result<void> completed(settings& s) {
 
 /// Variables of Parallax that are not settings of this table.
 constexpr std::string_view other_variables[] = {
-    "PLX_ADDR2LINE",      "PLX_BIN",           "PLX_BIND",   "PLX_CALLED_FROM", "PLX_CMAKE_ARGS",   "PLX_CONFIG",
-    "PLX_EXPLAIN_SIGNAL", "PLX_GPU_BACKEND",   "PLX_ISA",    "PLX_JOBS",        "PLX_NO_INSTALL",   "PLX_REPORT_HANG",
-    "PLX_SEEDS",          "PLX_SHARED_MEMORY", "PLX_STARTS", "PLX_SUSPENDED",   "PLX_SYCL_DEVICES", "PLX_TOKEN",
-    "PLX_TRANSPORT"};
+    "PLX_ADDR2LINE", "PLX_BIN",           "PLX_BIND",           "PLX_CALLED_FROM", "PLX_CMAKE_ARGS",
+    "PLX_CONFIG",    "PLX_DIRECT_ACCESS", "PLX_EXPLAIN_SIGNAL", "PLX_GPU_BACKEND", "PLX_ISA",
+    "PLX_JOBS",      "PLX_NO_INSTALL",    "PLX_REPORT_HANG",    "PLX_SEEDS",       "PLX_SHARED_MEMORY",
+    "PLX_STARTS",    "PLX_SUSPENDED",     "PLX_SYCL_DEVICES",   "PLX_TOKEN",       "PLX_TRANSPORT"};
 
 void print_mistyped_variables() {
   static std::atomic<bool> printed{false};

@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/log.hpp"
 #include "check_calls.hpp"
+#include "check_windows.hpp"
 #include "net/action.hpp"
 #include "net/core/node.hpp"
 #include "net/error.hpp"
@@ -105,6 +106,13 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
     std::fflush(stdout);
   } else if (name == "calls-die") {
     j.run([who] { call_until_killed(who); });
+  } else if (name == "windows") {
+    const char* way = "";
+    j.run([&way] { check_windows(), way = way_of_windows(); });
+    std::printf("windows %u by %s\n", j.here(), way);
+    std::fflush(stdout);
+  } else if (name == "windows-die") {
+    j.run([who] { access_until_killed(who); });
   } else if (name == "throw") {
     j.run([who] {
       if (find_here() == who) throw std::runtime_error("no such file");
@@ -154,10 +162,11 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
       talk(1000);  // among the survivors
     });
   } else {
-    std::fprintf(stderr,
-                 "job_check: expected talk, count, calls, calls-die, throw, die, stop, leave, full, flood or survive, "
-                 "found '%s'\n",
-                 name.c_str());
+    std::fprintf(
+        stderr,
+        "job_check: expected talk, count, calls, calls-die, windows, windows-die, throw, die, stop, leave, full, "
+        "flood or survive, found '%s'\n",
+        name.c_str());
     return 2;
   }
   if (j.here() == 0) std::printf("fine with %u\n", j.size());

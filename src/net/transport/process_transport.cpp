@@ -19,11 +19,23 @@ result<void> process_transport::meet_others(bootstrap& b, double deadline_s) {
 void process_transport::send(locality_id to, outgoing& m) noexcept {
   PLX_ASSERT(to < job_.size && to != job_.here, to);
   m.destination = to;
-  lock_.send(m, [this](outgoing& one) { issue(one); });
+  lock_.send(m, [this](transport_request& r) { issue_request(r); });
+}
+
+void process_transport::send_access(locality_id to, remote_access& a) noexcept {
+  a.destination = to;
+  lock_.send(a, [this](transport_request& r) { issue_request(r); });
+}
+
+void process_transport::issue_request(transport_request& r) noexcept {
+  if (r.is_access) [[unlikely]]
+    issue_access(static_cast<remote_access&>(r));
+  else
+    issue(static_cast<outgoing&>(r));
 }
 
 void process_transport::unlock() noexcept {
-  lock_.end([this](outgoing& one) { issue(one); });
+  lock_.end([this](transport_request& r) { issue_request(r); });
 }
 
 bool process_transport::progress() noexcept {

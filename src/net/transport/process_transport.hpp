@@ -14,14 +14,15 @@
 #include "net/start/bootstrap.hpp"
 #include "net/start/failure_detector.hpp"
 #include "net/start/job_info.hpp"
+#include "net/transport/remote_memory.hpp"
 #include "net/transport/transport.hpp"
 
 namespace plx::net::detail {
 
-/// A lock that no thread waits for: a message that cannot be sent at once is left to the thread that holds the lock.
+/// A lock that no thread waits for: a request that cannot be issued at once is left to the thread that holds the lock.
 ///
-/// Messages that are sent while another thread holds it are put on a stack, which that thread empties before it
-/// releases the lock. Invariant: when no thread holds it, the stack is empty, or a thread that has just put a message
+/// Requests made while another thread holds it are put on a stack, which that thread empties before it
+/// releases the lock. Invariant: when no thread holds it, the stack is empty, or a thread that has just put a request
 /// there is about to take it. Thread safety: everything. Cost: one exchange to take it, one to release it. Example:
 /// net/transport/test/combining_lock_test.cpp
 class combining_lock {
@@ -36,10 +37,10 @@ class combining_lock {
     return holder_.load(std::memory_order_relaxed) == nullptr &&
            holder_.compare_exchange_strong(free, me(), std::memory_order_acquire, std::memory_order_relaxed);
   }
-  /// Sends m, or leaves it to the thread that holds the lock, which calls issue(outgoing&) for one message at a time.
-  /// issue() may end the lifetime of the message.
+  /// Issues m, or leaves it to the thread that holds the lock, which calls issue(transport_request&) for one request at
+  /// a time. issue() may end the lifetime of the request.
   template <class Issue>
-  void send(outgoing& m, Issue&& issue) noexcept {
+  void send(transport_request& m, Issue&& issue) noexcept {
     if (mine()) return issue(m);  // called from within issue(), or by the holder
     if (try_take()) {
       issue(m);
@@ -49,36 +50,36 @@ class combining_lock {
     }
     end(issue);
   }
-  /// Sends the messages that other threads have left, and releases the lock. Requires: mine().
+  /// Issues the requests that other threads have left, and releases the lock. Requires: mine().
   template <class Issue>
   void end(Issue&& issue) noexcept {
     do {
-      while (outgoing* m = take())
+      while (transport_request* m = take())
         while (m != nullptr) {
-          outgoing* following = m->next;  // issue() may end the lifetime of *m
+          transport_request* following = m->next;  // issue() may end the lifetime of *m
           issue(*m);
           m = following;
         }
       give_back();
     } while (any() && try_take());
   }
-  /// Sequentially consistent: either a thread that put a message on the stack sees that the lock is free, or the thread
-  /// that reads the stack after this call sees the message.
+  /// Sequentially consistent: either a thread that put a request on the stack sees that the lock is free, or the thread
+  /// that reads the stack after this call sees the request.
   void give_back() noexcept { holder_.exchange(nullptr); }
 
-  void put(outgoing& m) noexcept {
+  void put(transport_request& m) noexcept {
     m.next = waiting_.load(std::memory_order_relaxed);
     while (!waiting_.compare_exchange_weak(m.next, &m)) {
     }
   }
   [[nodiscard]] bool any() const noexcept { return waiting_.load() != nullptr; }
-  /// Takes all messages from the stack, the oldest first, linked by `next`.
-  outgoing* take() noexcept {
+  /// Takes all requests from the stack, the oldest first, linked by `next`.
+  transport_request* take() noexcept {
     if (waiting_.load(std::memory_order_relaxed) == nullptr) return nullptr;
-    outgoing* newest = waiting_.exchange(nullptr);
-    outgoing* oldest = nullptr;
+    transport_request* newest = waiting_.exchange(nullptr);
+    transport_request* oldest = nullptr;
     while (newest != nullptr) {
-      outgoing* following = newest->next;
+      transport_request* following = newest->next;
       newest->next = oldest;
       oldest = newest;
       newest = following;
@@ -92,7 +93,7 @@ class combining_lock {
     return &mark;
   }
   std::atomic<const void*> holder_{nullptr};
-  std::atomic<outgoing*> waiting_{nullptr};
+  std::atomic<transport_request*> waiting_{nullptr};
 };
 
 class process_transport : public transport {
@@ -113,11 +114,14 @@ class process_transport : public transport {
   /// Polls the failure detector now. True if anything happened.
   bool check_peers() noexcept;
   void unlock() noexcept;
+  /// Begins an access, or leaves it to the thread that holds the lock.
+  void send_access(locality_id to, remote_access& a) noexcept;
 
   // Called with the lock held, the last four by stop().
-  virtual void issue(outgoing& m) noexcept = 0;  ///< begins to send a message
-  virtual bool advance() noexcept = 0;           ///< sends and receives; true if anything happened
-  virtual void handle_losses() noexcept = 0;     ///< handles losses found by the failure detector
+  virtual void issue(outgoing& m) noexcept = 0;          ///< begins to send a message
+  virtual void issue_access(remote_access&) noexcept {}  ///< begins an access, of a transport with memory()
+  virtual bool advance() noexcept = 0;                   ///< sends and receives; true if anything happened
+  virtual void handle_losses() noexcept = 0;             ///< handles losses found by the failure detector
   /// Waits until everything handed to the library has left this process; false if that took longer than until `end`.
   virtual bool flush(ticks /*end*/) noexcept { return true; }
   virtual void all_finished() noexcept {}   ///< from now on peers disconnect because they stop
@@ -129,6 +133,8 @@ class process_transport : public transport {
   combining_lock lock_;
 
  private:
+  void issue_request(transport_request& r) noexcept;
+
   ticks next_check_ = 0;  // of the failure detector
 };
 

@@ -22,6 +22,8 @@
 
 namespace plx::net {
 
+class remote_memory;
+
 /// Memory of the sender. Not owned.
 struct piece {
   const void* data = nullptr;
@@ -36,17 +38,21 @@ struct place {
 /// The maximum number of pieces in a message.
 inline constexpr std::size_t most_pieces = std::size_t{1} << 14;
 
+/// A request to a transport, linked by it while it waits.
+struct transport_request {
+  transport_request* next = nullptr;
+  locality_id destination = no_locality;
+  bool is_access = false;  ///< a remote_access (net/transport/remote_memory.hpp), otherwise a message
+};
+
 /// A message to be sent. It and all memory that it names stay valid until `sent` is called.
-struct outgoing {
+struct outgoing : transport_request {
   std::span<const std::byte> head;
   std::span<const piece> pieces{};
   /// The transport no longer needs the memory. `ok` is false if the peer is lost; the message may have arrived
   /// nevertheless. Called once: inside the send() of any message, by progress(), or, for a send to a lost peer that
   /// never completes, by stop(). Must not wait and must not call send().
   void (*sent)(outgoing*, bool ok) noexcept = nullptr;
-
-  outgoing* next = nullptr;               ///< used by the transport from send() to `sent`
-  locality_id destination = no_locality;  ///< the same
 };
 
 /// Receives messages. Called only by progress(); must not wait, and must not call progress().
@@ -87,9 +93,8 @@ class transport {
   [[nodiscard]] virtual int wake_fd() const noexcept { return -1; }
   /// Makes wake_fd() readable at the next event. False: an event has already happened, call progress(). Called by the
   /// thread that calls progress().
-  /// The longest head that send() accepts.
   virtual bool arm() noexcept { return false; }
-  /// The longest head that send() takes.
+  /// The longest head that send() accepts.
   [[nodiscard]] virtual std::size_t max_head_bytes() const noexcept = 0;
 
   /// From now on messages are delivered to `r`. Called once, before the first progress().
@@ -106,6 +111,8 @@ class transport {
   virtual bool stop(double deadline_s) noexcept = 0;
   /// Messages and connections that were refused because they did not come from the job.
   [[nodiscard]] virtual std::uint64_t refused() const noexcept { return 0; }
+  /// Direct access to memory of other localities; null: the transport only has messages.
+  [[nodiscard]] virtual remote_memory* memory() noexcept { return nullptr; }
 };
 
 // Selection of the transport of this process, by one thread at start-up. PLX_TRANSPORT may name ucx, mpi or alone.

@@ -43,13 +43,13 @@ TEST(CombiningLock, ReturnsMessagesInOrder) {
 TEST(CombiningLock, TheHolderSendsMessagesCausedByItsOwn) {
   combining_lock t;
   outgoing first, second;
-  std::vector<outgoing*> issued;
-  const auto issue = [&](outgoing& m) {
+  std::vector<transport_request*> issued;
+  const auto issue = [&](transport_request& m) {
     issued.push_back(&m);
-    if (&m == &first) t.send(second, [&](outgoing& inner) { issued.push_back(&inner); });
+    if (&m == &first) t.send(second, [&](transport_request& inner) { issued.push_back(&inner); });
   };
   t.send(first, issue);
-  EXPECT_EQ(issued, (std::vector{&first, &second}));
+  EXPECT_EQ(issued, (std::vector<transport_request*>{&first, &second}));
   EXPECT_FALSE(t.mine());
 }
 
@@ -58,7 +58,7 @@ TEST(CombiningLock, EveryMessageIsSent) {
   combining_lock t;
   constexpr int threads = 4, each = 20'000;
   int sent = 0;  // changed only by the thread that holds the lock
-  const auto issue = [&](outgoing&) { ++sent; };
+  const auto issue = [&](transport_request&) { ++sent; };
   std::vector<std::vector<outgoing>> messages(threads, std::vector<outgoing>(each));
   std::vector<std::thread> senders;
   for (auto& mine : messages)

@@ -117,7 +117,7 @@ result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, double deadl
 }
 
 ucx_transport::ucx_transport(const ucx_library& ucx, unsigned localities)
-    : ucx_(ucx), receiver_(&nobody), peers_(localities) {
+    : ucx_(ucx), receiver_(&nobody), peers_(localities), memory_(*this) {
   for (locality_id i = 0; i < peers_.size(); ++i) {
     peers_[i].owner = this;
     peers_[i].id = i;
@@ -145,23 +145,30 @@ result<void> ucx_transport::open(bootstrap& b, double deadline_s) {
   return exchange(b, deadline_s);
 }
 
-result<void> ucx_transport::open_worker() {
-  const auto failed = [&](std::string_view what, ucs_status_t s) {
-    return error{
-        fmt::format("UCX: {} failed: {}; `ucx_info -d` shows what this machine offers", what, ucx_.status_string(s))};
-  };
+error ucx_transport::failed(std::string_view what, ucs_status_t s) const {
+  return error{
+      fmt::format("UCX: {} failed: {}; `ucx_info -d` shows what this machine offers", what, ucx_.status_string(s))};
+}
+
+result<void> ucx_transport::open_context(std::uint64_t features, ucp_context_h& into) {
   ucp_config_t* config = nullptr;
   if (const auto s = ucx_.config_read(nullptr, nullptr, &config); s != UCS_OK) return failed("ucp_config_read", s);
   // On one host, use the loopback device, which no other host can reach: UCX's protocol does not authenticate senders.
   if (job_.one_host && std::getenv("UCX_NET_DEVICES") == nullptr) ucx_.config_modify(config, "NET_DEVICES", "lo");
   ucp_params_t context{};
   context.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_ESTIMATED_NUM_EPS | UCP_PARAM_FIELD_NAME;
-  context.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
+  context.features = features;
   context.estimated_num_eps = peers_.size();
   context.name = "plx";
-  const auto opened = ucx_.init_version(UCP_API_MAJOR, UCP_API_MINOR, &context, config, &context_);
+  const auto opened = ucx_.init_version(UCP_API_MAJOR, UCP_API_MINOR, &context, config, &into);
   ucx_.config_release(config);
-  if (opened != UCS_OK) return failed("ucp_init", opened);
+  if (opened == UCS_OK) return {};
+  into = nullptr;
+  return failed("ucp_init", opened);
+}
+
+result<void> ucx_transport::open_worker() {
+  if (auto r = open_context(UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, context_); !r) return r;
   ucp_worker_params_t worker{};
   worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
   worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
@@ -221,7 +228,8 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
 void ucx_transport::start(receiver& r) { receiver_ = &r; }
 
 bool ucx_transport::advance() noexcept {
-  const bool happened = ucx_.worker_progress(worker_) != 0;
+  bool happened = ucx_.worker_progress(worker_) != 0;
+  if (memory_.is_open()) happened |= memory_.progress();
   if (any_failed_) lose_failed();
   if (!waiting_.empty()) announce_waiting();
   return happened;
@@ -234,7 +242,8 @@ void ucx_transport::handle_losses() noexcept {
 
 bool ucx_transport::arm() noexcept {
   if (!lock_.try_take()) return false;
-  const bool nothing = !check_peers() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK;
+  const bool nothing =
+      !check_peers() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK && (!memory_.is_open() || memory_.arm());
   unlock();
   return nothing;
 }
@@ -297,11 +306,13 @@ void ucx_transport::lose(peer& p) noexcept {
   }
   give_up_sending(p);
   receiver_->lost(p.id, p.failed);
+  memory_.lose(p.id);
   give_up_receiving(p);
   if (p.near) doubt_hearing(p.id);
 }
 
 void ucx_transport::give_up_all() noexcept {
+  memory_.give_up_all();
   for (peer& p : peers_) {
     p.lost = true;
     give_up_sending(p);

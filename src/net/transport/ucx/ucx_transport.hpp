@@ -28,6 +28,7 @@
 
 #include "base/clock.hpp"
 #include "net/transport/process_transport.hpp"
+#include "net/transport/ucx/ucx_memory.hpp"
 
 // UCX's functions, looked up when a multi-process job starts. UCX is never linked: single-process programs neither need
 // it nor pay for its start, and its signal handlers, which would run before the flight recorder's, are not installed.
@@ -38,6 +39,7 @@
   X(am_data_release)         \
   X(am_recv_data_nbx)        \
   X(am_send_nbx)             \
+  X(atomic_op_nbx)           \
   X(cleanup)                 \
   X(config_modify)           \
   X(config_read)             \
@@ -45,9 +47,20 @@
   X(ep_close_nbx)            \
   X(ep_create)               \
   X(ep_flush_nbx)            \
+  X(ep_print_info)           \
+  X(ep_rkey_unpack)          \
+  X(get_nbx)                 \
   X(init_version)            \
+  X(mem_map)                 \
+  X(mem_query)               \
+  X(mem_unmap)               \
+  X(put_nbx)                 \
   X(request_check_status)    \
   X(request_free)            \
+  X(rkey_buffer_release)     \
+  X(rkey_destroy)            \
+  X(rkey_pack)               \
+  X(rkey_ptr)                \
   X(worker_arm)              \
   X(worker_create)           \
   X(worker_destroy)          \
@@ -153,8 +166,10 @@ class ucx_transport final : public process_transport {
   [[nodiscard]] int wake_fd() const noexcept override { return wakes_ ? detector_->fd() : -1; }
   bool arm() noexcept override;
   void start(receiver& r) override;
+  [[nodiscard]] remote_memory* memory() noexcept override { return &memory_; }
 
  private:
+  friend class ucx_memory;
   struct peer {
     ucx_transport* owner = nullptr;
     locality_id id = no_locality;
@@ -168,11 +183,14 @@ class ucx_transport final : public process_transport {
     std::unordered_map<std::uint64_t, std::unique_ptr<ucx_receiving>> coming;
   };
 
+  [[nodiscard]] error failed(std::string_view what, ucs_status_t s) const;
+  result<void> open_context(std::uint64_t features, ucp_context_h& into);
   result<void> open_worker();
   result<void> exchange(bootstrap& b, double deadline_s);
   void set_handler(unsigned id, ucp_am_recv_callback_t f);
 
   void issue(outgoing& m) noexcept override;
+  void issue_access(remote_access& a) noexcept override { memory_.issue(a); }
   bool advance() noexcept override;
   void handle_losses() noexcept override;
   bool flush(ticks end) noexcept override;
@@ -246,6 +264,7 @@ class ucx_transport final : public process_transport {
   bool any_failed_ = false;
   bool stopping_ = false;
   ucx_sending* spare_ = nullptr;
+  ucx_memory memory_;
   struct waiting {
     locality_id from;
     std::uint64_t number;
