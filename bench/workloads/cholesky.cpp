@@ -209,9 +209,7 @@ const entry<cholesky::cholesky_run> me("omp", [](cholesky::matrix& m) {
 }  // namespace with_openmp
 #endif
 
-namespace serial {
-
-const entry<cholesky::cholesky_run> me("serial", [](cholesky::matrix& m) {
+const entry<cholesky::cholesky_run> serial("serial", [](cholesky::matrix& m) {
   const int n = m.n_tiles();
   for (int k = 0; k < n; ++k) {
     m.potrf(k);
@@ -220,8 +218,6 @@ const entry<cholesky::cholesky_run> me("serial", [](cholesky::matrix& m) {
       for (int j = k + 1; j <= i; ++j) m.update(k, i, j);
   }
 });
-
-}  // namespace serial
 
 // ---- measurement
 using cholesky::cholesky_run;

@@ -29,50 +29,34 @@ struct loop_work {
 /// values[i] = iterate(values[i]) for each i, `repetitions` times, from within a task of the library.
 using loop_run = void(loop_work);
 
-namespace with_plx {
-
-const entry<loop_run> me("plx", [](loop_work w) {
+const entry<loop_run> with_plx("plx", [](loop_work w) {
   plx::bench::plx_runtime().run([w] {
     for (int r = 0; r < w.repetitions; ++r) plx::for_loop(0, w.n, [v = w.values](int i) { v[i] = iterate(v[i]); });
   });
 });
 
-}  // namespace with_plx
-
 #ifdef PLX_HAVE_TBB
-namespace with_tbb {
-
-const entry<loop_run> me("tbb", [](loop_work w) {
+const entry<loop_run> with_tbb("tbb", [](loop_work w) {
   plx::bench::tbb_arena().execute([w] {
     for (int r = 0; r < w.repetitions; ++r) tbb::parallel_for(0, w.n, [v = w.values](int i) { v[i] = iterate(v[i]); });
   });
 });
-
-}  // namespace with_tbb
 #endif
 
 #ifdef _OPENMP
-namespace with_openmp {
-
-const entry<loop_run> me("omp", [](loop_work w) {
+const entry<loop_run> with_openmp("omp", [](loop_work w) {
   for (int r = 0; r < w.repetitions; ++r) {
 #pragma omp parallel for schedule(static)
     for (int i = 0; i < w.n; ++i) w.values[i] = iterate(w.values[i]);
   }
 });
-
-}  // namespace with_openmp
 #endif
 
-namespace serial {
-
-const entry<loop_run> me("serial", [](loop_work w) {
+const entry<loop_run> serial("serial", [](loop_work w) {
   double* const v = w.values;
   for (int r = 0; r < w.repetitions; ++r)
     for (int i = 0; i < w.n; ++i) v[i] = iterate(v[i]);
 });
-
-}  // namespace serial
 
 // ---- measurement
 struct size {

@@ -198,14 +198,10 @@ const entry<void(metg::run&)> me("omp", [](metg::run& r) {
 }  // namespace with_openmp
 #endif
 
-namespace serial {
-
-const entry<void(metg::run&)> me("serial", [](metg::run& r) {
+const entry<void(metg::run&)> serial("serial", [](metg::run& r) {
   for (metg::step t = 0; t < r.steps(); ++t)
     for (metg::point p = 0; p < r.shape().active(t); ++p) r.execute(t, p);
 });
-
-}  // namespace serial
 
 // ---- measurement
 using run_entry = entry<void(metg::run&)>;

@@ -19,17 +19,13 @@ using plx::bench::entry;
 /// The sum of the values, computed `repetitions` times from within a task of the library; returns the sum of the sums.
 using reduce_run = double(const std::vector<double>&, int repetitions);
 
-namespace with_plx {
-
-const entry<reduce_run> me("plx", [](const std::vector<double>& v, int repetitions) {
+const entry<reduce_run> with_plx("plx", [](const std::vector<double>& v, int repetitions) {
   return plx::bench::plx_runtime().run([&] {
     double sums = 0;
     for (int i = 0; i < repetitions; ++i) sums += plx::reduce(plx::par, v, 0.0);
     return sums;
   });
 });
-
-}  // namespace with_plx
 
 #ifdef PLX_HAVE_TBB
 namespace with_tbb {
@@ -74,15 +70,11 @@ const entry<reduce_run> me("omp", [](const std::vector<double>& v, int repetitio
 }  // namespace with_openmp
 #endif
 
-namespace serial {
-
-const entry<reduce_run> me("serial", [](const std::vector<double>& v, int repetitions) {
+const entry<reduce_run> serial("serial", [](const std::vector<double>& v, int repetitions) {
   double sums = 0;
   for (int i = 0; i < repetitions; ++i) sums += std::reduce(v.begin(), v.end(), 0.0);
   return sums;
 });
-
-}  // namespace serial
 
 // ---- measurement
 void compete(plx::bench::contest& c, std::size_t n, int repetitions, const std::string& suffix) {

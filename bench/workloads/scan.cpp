@@ -20,15 +20,11 @@ using plx::bench::entry;
 /// sums as values.
 using scan_run = void(const std::vector<long>& values, std::vector<long>& sums, int repetitions);
 
-namespace with_plx {
-
-const entry<scan_run> me("plx", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
+const entry<scan_run> with_plx("plx", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
   plx::bench::plx_runtime().run([&] {
     for (int i = 0; i < repetitions; ++i) plx::inclusive_scan(plx::par, v.begin(), v.end(), out.begin());
   });
 });
-
-}  // namespace with_plx
 
 #ifdef PLX_HAVE_TBB
 namespace with_tbb {
@@ -84,13 +80,9 @@ const entry<scan_run> me("omp", [](const std::vector<long>& v, std::vector<long>
 }  // namespace with_openmp
 #endif
 
-namespace serial {
-
-const entry<scan_run> me("serial", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
+const entry<scan_run> serial("serial", [](const std::vector<long>& v, std::vector<long>& out, int repetitions) {
   for (int i = 0; i < repetitions; ++i) std::inclusive_scan(v.begin(), v.end(), out.begin());
 });
-
-}  // namespace serial
 
 // ---- measurement
 void compete(plx::bench::contest& c, std::size_t n, int repetitions, const std::string& suffix) {

@@ -21,47 +21,31 @@ using plx::bench::entry;
 /// Sorts each of the arrays, one at a time, from within a task of the library.
 using sort_run = void(std::vector<std::vector<double>>& arrays);
 
-namespace with_plx {
-
-const entry<sort_run> me("plx", [](std::vector<std::vector<double>>& arrays) {
+const entry<sort_run> with_plx("plx", [](std::vector<std::vector<double>>& arrays) {
   plx::bench::plx_runtime().run([&] {
     for (auto& v : arrays) plx::sort(plx::par, v);
   });
 });
 
-}  // namespace with_plx
-
 #ifdef PLX_HAVE_TBB
-namespace with_tbb {
-
-const entry<sort_run> me("tbb", [](std::vector<std::vector<double>>& arrays) {
+const entry<sort_run> with_tbb("tbb", [](std::vector<std::vector<double>>& arrays) {
   plx::bench::tbb_arena().execute([&] {
     for (auto& v : arrays) tbb::parallel_sort(v.begin(), v.end());
   });
 });
-
-}  // namespace with_tbb
 #endif
 
 #ifdef _OPENMP
 // ---- OpenMP
 // The parallel mode of GCC's standard library: a multiway merge sort on OpenMP's threads.
-namespace with_openmp {
-
-const entry<sort_run> me("omp", [](std::vector<std::vector<double>>& arrays) {
+const entry<sort_run> with_openmp("omp", [](std::vector<std::vector<double>>& arrays) {
   for (auto& v : arrays) __gnu_parallel::sort(v.begin(), v.end());
 });
-
-}  // namespace with_openmp
 #endif
 
-namespace serial {
-
-const entry<sort_run> me("serial", [](std::vector<std::vector<double>>& arrays) {
+const entry<sort_run> serial("serial", [](std::vector<std::vector<double>>& arrays) {
   for (auto& v : arrays) std::sort(v.begin(), v.end());
 });
-
-}  // namespace serial
 
 // ---- measurement
 void compete(plx::bench::contest& c, std::size_t n, int repetitions, const std::string& suffix, double unit_s,

@@ -21,9 +21,7 @@ using plx::bench::entry;
 /// number that ended.
 using suspended_run = long(long tasks, void (*all_wait)());
 
-namespace with_plx {
-
-const entry<suspended_run> me("plx", [](long tasks, void (*all_wait)()) {
+const entry<suspended_run> with_plx("plx", [](long tasks, void (*all_wait)()) {
   std::atomic<long> waiting{0}, ended{0};
   plx::latch go(1);
   auto& runtime = plx::bench::plx_runtime();
@@ -41,13 +39,9 @@ const entry<suspended_run> me("plx", [](long tasks, void (*all_wait)()) {
   return ended.load();
 });
 
-}  // namespace with_plx
-
 // ---- standard library
 // A thread of the operating system for each task.
-namespace with_std {
-
-const entry<suspended_run> me("std", [](long tasks, void (*all_wait)()) {
+const entry<suspended_run> with_std("std", [](long tasks, void (*all_wait)()) {
   std::atomic<long> waiting{0}, ended{0};
   std::latch go(1);
   std::vector<std::thread> threads;
@@ -64,8 +58,6 @@ const entry<suspended_run> me("std", [](long tasks, void (*all_wait)()) {
   for (std::thread& t : threads) t.join();
   return ended.load();
 });
-
-}  // namespace with_std
 
 // ---- measurement
 double resident_bytes() {

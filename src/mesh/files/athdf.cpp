@@ -8,7 +8,6 @@
 
 #include "base/file.hpp"
 #include "mesh/files/athdf_content.hpp"
-#include "mesh/files/athdf_xdmf.hpp"
 
 namespace plx::mesh {
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "io/hdf5_file.hpp"
@@ -35,5 +36,12 @@ struct block_table {
 std::vector<block_table> tables_of(const athdf_info& info, bool of_parts);
 /// The type of the cells in the file.
 hid_t value_type(const athdf_info& info);
+
+// The .xdmf file beside an .athdf: it describes the layout of the numbers to ParaView and VisIt. Cost: some KB of text
+// per block.
+/// `path` with its ending .athdf replaced by .xdmf.
+std::string xdmf_path(const std::string& path);
+/// `of_parts`: with the tables that exist only in files of several localities.
+std::string xdmf_text(const std::string& path, const block_mesh& mesh, const athdf_info& info, bool of_parts);
 
 }  // namespace plx::mesh

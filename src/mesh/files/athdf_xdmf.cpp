@@ -1,8 +1,8 @@
-#include "mesh/files/athdf_xdmf.hpp"
-
 #include <fmt/format.h>
 
 #include <iterator>
+
+#include "mesh/files/athdf_content.hpp"
 
 namespace plx::mesh {
 
