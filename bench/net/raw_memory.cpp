@@ -181,7 +181,7 @@ namespace plx::bench {
 namespace {
 
 std::unique_ptr<raw_memory> theirs;  // on the locality that is not the root
-bool measuring = false;              // there, with one worker
+int stopped = 0;                     // there, with one worker: the last measurement that has ended
 
 std::string open_there(std::uint64_t bytes, const std::string& address_of_root) {
   std::string why;
@@ -191,15 +191,14 @@ std::string open_there(std::uint64_t bytes, const std::string& address_of_root) 
   return theirs->address();
 }
 void close_there() { theirs.reset(); }
-// Asks UCX for progress, and between for messages, until stop_there() is called.
-void serve_there() {
-  measuring = true;
-  while (measuring) {
+// Asks UCX for progress, and between for messages, until stop_there() is called, which may be earlier.
+void serve_there(int measurement) {
+  while (stopped < measurement) {
     for (int i = 0; i < 100; ++i) theirs->progress();
     this_thread::yield();
   }
 }
-void stop_there() { measuring = false; }
+void stop_there(int measurement) { stopped = measurement; }
 
 }  // namespace
 
@@ -224,11 +223,12 @@ beside_memory::~beside_memory() {
 
 template <class F>
 double beside_memory::measured(F f) {
-  auto other = async<&serve_there>(1);
+  static int measurements = 0;
+  auto other = async<&serve_there>(1, ++measurements);
   flush_parcels();
   f(true);
   const double s = f(false);
-  async<&stop_there>(1).get();
+  async<&stop_there>(1, measurements).get();
   other.get();
   return s;
 }
