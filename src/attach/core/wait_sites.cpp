@@ -113,7 +113,7 @@ const void* wait_sites::find(const void* object, const void* caller) noexcept {
   while (first < n && frames[first] != caller) ++first;
   if (first == n) first = 0;
   std::uint64_t key = reinterpret_cast<std::uintptr_t>(object);
-  for (int f = first; f < n && f < first + n_telling; ++f)
+  for (int f = first; f < n && f < first + n_identifying; ++f)
     key = (key ^ reinterpret_cast<std::uintptr_t>(frames[f])) * 0x9e3779b97f4a7c15ull + 1;
   key |= 1;
   const std::size_t begin = key >> 40;

@@ -61,7 +61,7 @@ class wait_sites {
   static constexpr std::size_t n_cells = 1u << 15;
   static constexpr std::size_t longest_search = 256;
   static constexpr int n_frames = 9;
-  static constexpr int n_telling = 6;  // frames that identify a site
+  static constexpr int n_identifying = 6;  // frames that identify a site
   struct cell {
     std::atomic<std::uint64_t> key;  // hash of the object and its call stack; 0: free
     std::atomic<const void*> object;

@@ -128,7 +128,7 @@ void ucx_transport::give_up_sending(peer& p) noexcept {
 }
 
 // Requires: UCX is no longer called.
-void ucx_transport::take_back_sent(peer& p) noexcept {
+void ucx_transport::fail_sent(peer& p) noexcept {
   for (ucx_sending* s = p.sending; s != nullptr; s = s->after)
     if (outgoing* m = std::exchange(s->message, nullptr); m != nullptr) m->sent(m, false);
 }
@@ -364,7 +364,7 @@ void ucx_transport::let_go_of(ucx_receiving& r) noexcept {
 }
 
 // Requires: UCX is no longer called, so that nothing more is written.
-void ucx_transport::take_back_places() noexcept {
+void ucx_transport::return_places() noexcept {
   for (const auto& r : given_up_)
     if (r->announced != nullptr) receiver_->pieces_arrived(r->from, std::exchange(r->announced, nullptr), false);
 }

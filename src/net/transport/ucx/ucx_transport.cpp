@@ -104,7 +104,7 @@ struct : receiver {
   void pieces_arrived(locality_id, void*, bool) noexcept override {}
   void pieces_lost(locality_id, void*) noexcept override {}
   void lost(locality_id, std::string_view) noexcept override {}
-} nobody;
+} no_receiver;
 
 }  // namespace
 
@@ -117,7 +117,7 @@ result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, double deadl
 }
 
 ucx_transport::ucx_transport(const ucx_library& ucx, unsigned localities)
-    : ucx_(ucx), receiver_(&nobody), peers_(localities), memory_(*this) {
+    : ucx_(ucx), receiver_(&no_receiver), peers_(localities), memory_(*this) {
   for (locality_id i = 0; i < peers_.size(); ++i) {
     peers_[i].owner = this;
     peers_[i].id = i;
@@ -317,9 +317,9 @@ void ucx_transport::give_up_all() noexcept {
     p.lost = true;
     give_up_sending(p);
     give_up_receiving(p);
-    take_back_sent(p);
+    fail_sent(p);
   }
-  take_back_places();
+  return_places();
 }
 
 bool ucx_transport::flush(ticks end) noexcept {

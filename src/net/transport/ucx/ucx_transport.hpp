@@ -218,7 +218,7 @@ class ucx_transport final : public process_transport {
   static void part_sent(void* request, ucs_status_t status, void* sending);
   void part_ended(ucx_sending& s, bool ok) noexcept;
   void give_up_sending(peer& p) noexcept;
-  void take_back_sent(peer& p) noexcept;
+  void fail_sent(peer& p) noexcept;
 
   // Receiving: ucx_messages.cpp.
   peer* signer(const void* header, std::size_t size_bytes) noexcept;
@@ -242,7 +242,7 @@ class ucx_transport final : public process_transport {
   void piece_ended(ucx_receiving& r, bool ok) noexcept;
   void give_up_receiving(peer& p) noexcept;
   void let_go_of(ucx_receiving& r) noexcept;
-  void take_back_places() noexcept;
+  void return_places() noexcept;
   ucs_status_t refuse() noexcept;
 
   const ucx_library& ucx_;
