@@ -256,6 +256,19 @@ TEST(overflow_death, a_task_without_memory_for_a_larger_stack_waits_for_it) {
   EXPECT_EXIT(std::_Exit(start_large_tasks_without_memory()), testing::ExitedWithCode(0), "");
 }
 
+// There is memory for some stacks of a size, not for the number that is usually allocated at once.
+int start_a_large_task_in_little_memory() {
+  plx::runtime rt({.workers = 1, .bind = false});
+  const auto large = rt.get_executor().with_stack_size(2 << 20);
+  const rlimit limit{mapped_bytes() + (std::size_t{10} << 20), RLIM_INFINITY};
+  setrlimit(RLIMIT_AS, &limit);
+  return plx::async(large, [] { return 0; }).get();
+}
+
+TEST(overflow_death, fewer_stacks_are_allocated_at_once_if_memory_is_short) {
+  EXPECT_EXIT(std::_Exit(start_a_large_task_in_little_memory()), testing::ExitedWithCode(0), "");
+}
+
 // Children with a stack of their own, of which one is free, while their parent cannot suspend; and those that wait.
 int use_a_large_stack_again() {
   std::atomic<int> ended{0};
