@@ -25,6 +25,9 @@ help() {
 ./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
 ./plx film RUN                  a film of a run: density, temperature, cost of blocks
 ./plx diagnose RUN [--json]     causes of lost time in a run, in at most ten sentences with figures and advice
+./plx what-if RUN [QUESTIONS]   predict from the trace of a run (PLX_TRACE=1) what a change would bring: --workers 8,
+                                --scale "TYPE=0.5", --without-locks, ...; without questions, a table of the usual ones
+./plx what-if check             compare predictions with really making the changes, on this machine
 ./plx scale RUN                 replay a run on 2 to 4096 simulated nodes: predicted scaling, and what limits it
 ./plx scale check               compare replays with real runs on 1, 2 and 4 processes of this machine
 ./plx compare A B               what changed between two runs: options, physics to the bit, time
@@ -52,13 +55,13 @@ case $command in
   lint) script=run_lint ;;
   docs) script=run_docs ;;
   doctor) script=install ;;
-  report | film | compare | diagnose | top | scale) script=run_parallax; set -- "$command" "$@" ;;
+  report | film | compare | diagnose | top | scale | what-if) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
   *)
     near=$(python3 -c 'import difflib, sys
 print("".join(f"did you mean {n}? " for n in difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)))' "$command" demo test \
-      bench build report film compare scale diagnose top lint docs doctor help 2>/dev/null || true)
-    echo "plx: '$command' is not a command; ${near}expected demo, test, bench, build, report, film, compare, scale, diagnose, top, lint, docs, doctor or help" >&2
+      bench build report film compare scale diagnose what-if top lint docs doctor help 2>/dev/null || true)
+    echo "plx: '$command' is not a command; ${near}expected demo, test, bench, build, report, film, compare, scale, diagnose, what-if, top, lint, docs, doctor or help" >&2
     exit 2 ;;
 esac
 

@@ -1,5 +1,6 @@
-"""`./plx report RUN`, `./plx compare A B`, `./plx diagnose RUN`, `./plx top` and `./plx scale`: the Python package
-`parallax` in the project's Python environment. `./plx scale RUN` builds plx-scale, replays a run on simulated machines,
+"""`./plx report RUN`, `./plx compare A B`, `./plx diagnose RUN`, `./plx top`, `./plx what-if` and `./plx scale`: the Python
+package `parallax` in the project's Python environment. `./plx what-if RUN` builds plx-what-if and runs it, `./plx what-if
+check` compares its predictions with real changes: docs/why-slow.md. `./plx scale RUN` builds plx-scale, replays a run on simulated machines,
 and draws how it scales; `./plx scale check` compares replays with real runs on a few processes of this machine, or of
 another one: docs/scale.md.
 """
@@ -25,6 +26,8 @@ PROGRAMS = BUILD / "release" / "bin"
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["scale"]:
         return scale(arguments[1:])
+    if arguments[:1] == ["what-if"]:
+        return what_if(arguments[1:])
     # `top` draws with the terminal alone.
     return run(arguments, sys.executable if arguments[:1] == ["top"] else None)
 
@@ -42,6 +45,19 @@ def scale(arguments: list[str]) -> int:
         return run(["scale", *arguments])
     build(["plx-scale"])
     return run(["scale", *arguments, "--program", str(PROGRAMS / "plx-scale")])
+
+
+def what_if(arguments: list[str]) -> int:
+    checks = arguments[:1] == ["check"]
+    build(["plx-what-if", *(["what_if_cases", "plx-star"] if checks else [])])
+    os.chdir(os.environ.get("PLX_CALLED_FROM", "."))
+    if checks:
+        sys.path.insert(0, str(ROOT / "tests" / "what_if"))
+        import check_what_if
+
+        return check_what_if.main([*arguments[1:], "--bin", str(PROGRAMS)])
+    program = str(PROGRAMS / "plx-what-if")
+    os.execv(program, [program, *arguments])
 
 
 def build(programs: list[str]) -> None:

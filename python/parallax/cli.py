@@ -13,7 +13,11 @@ from . import NotARun, ReadError
 
 def main(arguments=None) -> int:
     parser = _parser()
-    options = parser.parse_args(arguments)
+    options, options_of_program = parser.parse_known_args(arguments)
+    if options.command == "what-if":
+        options.questions = options_of_program  # plx-what-if knows them
+    elif options_of_program:
+        parser.error(f"unrecognized arguments: {' '.join(options_of_program)}")
     if options.command is None:
         parser.print_help()
         return 2
@@ -127,6 +131,17 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument("run", type=Path, help="folder of the run")
     merge.add_argument("--out", type=Path, metavar="FILE", help="the trace (default: run/merged_trace.json.gz)")
 
+    what_if = command(
+        _what_if, "what-if",
+        help="predict what a change would bring: workers, faster task types, no locks",
+        description="Replays the trace of a run (PLX_TRACE=1) on simulated workers, by the program plx-what-if. Prints first how "
+        "far the replay is off without a change, then predictions: docs/why-slow.md. Questions: --workers N, --scale "
+        "TYPE=FACTOR, --without-locks, --without-lock NAME, --priority TYPE=high, --without-messages; none: a table of the "
+        "usual ones.",
+    )
+    what_if.add_argument("run", type=Path, help="folder of the run")
+    what_if.add_argument("--program", type=Path, default=Path("plx-what-if"), help="the simulator (./plx what-if builds it)")
+
     scale = command(
         _scale, "scale",
         help="replay a run on simulated machines to estimate its scaling",
@@ -153,6 +168,12 @@ def _merge_traces(options) -> int:
     _need_folders(options.out)
     print(merge_traces(options.run, options.out))
     return 0
+
+
+def _what_if(options) -> int:
+    from .performance.what_if import run
+
+    return run(options.program, [str(options.run), *options.questions])
 
 
 def _scale(options) -> int:

@@ -64,7 +64,7 @@ void usual(std::string& list, const char* what) {
 
 result<void> completed(settings& s) {
   usual(s.profile, "screen,csv");
-  usual(s.trace, "json");
+  usual(s.trace, "json,what-if");
   if (s.diagnose && !has_word(s.profile, "csv")) s.profile += s.profile.empty() ? "csv" : ",csv";
   usual(s.list_counters, "short");
   usual(s.perf, "all");
@@ -75,7 +75,7 @@ result<void> completed(settings& s) {
   usual(s.serve, "127.0.0.1:0");
   if (!s.serve.empty())
     if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r) return r.error();
-  return check_words("trace", s.trace, {"json", "otf2"});
+  return check_words("trace", s.trace, {"json", "otf2", "what-if"});
 }
 
 /// Variables of Parallax that are not settings of this table.
@@ -138,7 +138,7 @@ void settings::describe(config_table& t) {
   t.section("plx", "Measurement");
   t.add("plx.output", output, {.help = "the folder for all files"});
   t.add("plx.profile", profile, {.help = "profiles at the end: screen, csv, tau, separated by commas"});
-  t.add("plx.trace", trace, {.help = "traces at the end: json, otf2, separated by commas"});
+  t.add("plx.trace", trace, {.help = "traces at the end: json, otf2, what-if, separated by commas"});
   t.add("plx.trace-records", trace_records,
         {.unit = "1", .help = "capacity of the trace ring per worker, records of 32 bytes", .min = 2, .max = 1u << 30});
   t.add("plx.trace-limit", trace_limit,

@@ -23,7 +23,7 @@ struct settings {
 
   /// Profiles to write at the end: "screen", "csv", "tau", separated by commas; "1" is "screen,csv".
   std::string profile{};
-  /// Traces to write: "json", "otf2"; "1" is "json".
+  /// Traces to write: "json", "otf2", and "what-if" for `parallax what-if`; "1" is "json,what-if".
   std::string trace{};
   /// Capacity of each worker's trace ring, in records of 32 bytes.
   std::int64_t trace_records = std::int64_t{1} << 18;

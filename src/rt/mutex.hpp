@@ -41,18 +41,22 @@ class mutex {
   void lock() {
     std::uint32_t expected = unlocked;
     // acquire: pairs with the release in unlock().
+    unsigned waits = 0;
     if (!state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed))
-      lock_slowly();
+      waits = lock_slowly();
     holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
+    span_.taken(waits);
   }
   bool try_lock() noexcept {
     std::uint32_t expected = unlocked;
     if (!state_.compare_exchange_strong(expected, locked, std::memory_order_acquire, std::memory_order_relaxed))
       return false;
     holder_.store(PLX_STACK_HERE(), std::memory_order_relaxed);
+    span_.taken();
     return true;
   }
   void unlock() {
+    span_.released(this, name_);
     std::uint32_t expected = locked;
     // release: pairs with the acquires in lock(), try_lock() and lock_slowly().
     if (!state_.compare_exchange_strong(expected, unlocked, std::memory_order_release, std::memory_order_relaxed))
@@ -61,7 +65,7 @@ class mutex {
 
  private:
   static constexpr std::uint32_t unlocked = 0, locked = 1, contended = 2;
-  void lock_slowly();
+  unsigned lock_slowly();  // returns the number of waits
   void unlock_slowly();
   static std::uintptr_t holder_of(const void* m) noexcept;
 
@@ -72,6 +76,7 @@ class mutex {
   std::uint16_t name_ = 0;  // a probe::name_id, which stays below 2^14; uses padding
   detail::wait_list waiters_;
   detail::waits_for_holder waits_;
+  detail::lock_span span_;
   std::atomic<std::uintptr_t> holder_{0};  // an address on the stack of the last owner, for explain_waits()
 };
 
@@ -253,6 +258,7 @@ class handed_mutex {
   std::size_t depth_ = 0;
   wait_list waiters_;
   waits_for_holder waits_;
+  lock_span span_;
 };
 
 /// The timed functions of a mutex that has lock_until().

@@ -1,11 +1,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
-#include <queue>
 
-#include "base/assert.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "probe/record/text_sink.hpp"
@@ -122,117 +119,16 @@ critical_path find_critical_path(const trace_graph& g) {
 
 double span_of(const trace_graph& g, name_factors factors) { return longest_paths(g, scaled(g, factors)).span; }
 
-namespace {
-
-/// The outgoing edges of each node: the links reversed.
-struct ways_out {
-  struct way {
-    index to = 0;
-    double length = 0;  // from the source's begin
-  };
-  std::vector<index> first;
-  std::vector<way> ways;
-
-  ways_out(const trace_graph& g, const scaled& times) : first(g.node_count() + 1, 0) {
-    for (index node = 0; node < g.node_count(); ++node)
-      for (const trace_graph::link& l : g.links(node)) ++first[l.from + 1];
-    for (index i = 0; i < g.node_count(); ++i) first[i + 1] += first[i];
-    ways.resize(first.back());
-    std::vector<index> place(first.begin(), first.end() - 1);
-    for (index node = 0; node < g.node_count(); ++node)
-      for (const trace_graph::link& l : g.links(node)) ways[place[l.from]++] = {node, times.way(l)};
-  }
-  [[nodiscard]] std::span<const way> of(index node) const {
-    return {ways.data() + first[node], ways.data() + first[node + 1]};
-  }
-};
-
-/// List scheduling: slices in the order in which they become ready, each on the worker that is free first; device
-/// operations start at once, since their links include the previous operation of their stream. A slice that is not
-/// queued yet becomes ready after all queued ones, because its dependencies have not begun.
-class player {
- public:
-  player(const trace_graph& g, const scaled& times, unsigned workers)
-      : graph_(g), times_(times), out_(g, times), waits_(g.node_count()), ready_(g.node_count()) {
-    for (unsigned i = 0; i < workers; ++i) free_.push(0);
-  }
-
-  double run() {
-    for (index node = 0; node < graph_.node_count(); ++node)
-      if ((waits_[node] = static_cast<index>(graph_.links(node).size())) == 0) come(node);
-    while (!queue_.empty()) {
-      const entry next = queue_.top();
-      queue_.pop();
-      const trace_graph::piece& p = graph_.pieces()[next.piece];
-      const bool on_device = graph_.is_device(p.worker);
-      const double begin = on_device ? next.ready : std::max(next.ready, free_.top());
-      const double end = begin + times_.length(p);
-      if (!on_device) {
-        free_.pop();
-        free_.push(end);
-      }
-      end_ = std::max(end_, end);
-      leave(next.piece, begin);
-    }
-    return end_;
-  }
-
- private:
-  struct entry {
-    double ready;
-    index piece;
-    bool operator>(const entry& o) const { return ready != o.ready ? ready > o.ready : piece > o.piece; }
-  };
-
-  /// All dependencies of `node` are satisfied; a join releases its successors at once.
-  void come(index node) {
-    if (graph_.is_piece(node)) return queue_.push({ready_[node], node});
-    joins_.push_back(node);
-    while (!joins_.empty()) {
-      const index join = joins_.back();
-      joins_.pop_back();
-      for (const ways_out::way& w : out_.of(join))
-        if (count_input(w.to, ready_[join]))
-          graph_.is_piece(w.to) ? queue_.push({ready_[w.to], w.to}) : joins_.push_back(w.to);
-    }
-  }
-  void leave(index piece, double begin) {
-    for (const ways_out::way& w : out_.of(piece))
-      if (count_input(w.to, begin + w.length)) come(w.to);
-  }
-  /// True if that was the last dependency of `node`.
-  bool count_input(index node, double at) {
-    ready_[node] = std::max(ready_[node], at);
-    return --waits_[node] == 0;
-  }
-
-  const trace_graph& graph_;
-  const scaled& times_;
-  const ways_out out_;
-  std::vector<index> waits_, joins_;
-  std::vector<double> ready_;
-  std::priority_queue<entry, std::vector<entry>, std::greater<>> queue_;
-  std::priority_queue<double, std::vector<double>, std::greater<>> free_;
-  double end_ = 0;
-};
-
-}  // namespace
-
-double replay(const trace_graph& g, unsigned workers, name_factors factors) {
-  PLX_ASSERT(workers > 0, workers);
-  const scaled times(g, factors);
-  return player(g, times, workers).run();
-}
-
-std::vector<what_if> ask_what_if(const trace_graph& g, std::span<const name_id> names, double factor) {
+std::vector<what_if> ask_what_if(const replay_model& m, const trace_graph& g, std::span<const name_id> names,
+                                 double factor) {
   if (g.worker_count() == 0) return {};
-  const double wall = static_cast<double>(g.wall()), as_it_was = replay(g, g.worker_count());
+  const double as_it_was = m.run().time;
   std::vector<what_if> answers;
   for (const name_id name : names) {
     std::vector<double> factors(name + std::size_t{1}, 1.0);
     factors[name] = factor;
-    const double replayed = replay(g, g.worker_count(), factors);
-    answers.push_back({name, factor, span_of(g, factors), as_it_was > 0 ? wall * replayed / as_it_was : 0.0});
+    const double replayed = m.run({.factors = factors}).time;
+    answers.push_back({name, factor, span_of(g, factors), as_it_was > 0 ? m.recorded() * replayed / as_it_was : 0.0});
   }
   return answers;
 }
@@ -264,13 +160,13 @@ std::string summary(const critical_path_report& r) {
 
 }  // namespace
 
-critical_path_report report_critical_path(const trace_graph& g, std::size_t most_asked) {
+critical_path_report report_critical_path(const trace_graph& g, const trace_data& d, std::size_t most_asked) {
   critical_path_report r{
       .path = find_critical_path(g), .half = {}, .workers = g.worker_count(), .missing = g.missing()};
   std::vector<name_id> names;
   for (const path_kind& k : r.path.kinds)
     if (names.size() < most_asked && k.path > 0) names.push_back(k.name);
-  r.half = ask_what_if(g, names, 0.5);
+  r.half = ask_what_if(replay_model(g, d), g, names, 0.5);
   return r;
 }
 

@@ -4,10 +4,9 @@
 // one: no number of workers makes the program faster than the span. If a slice starts another task and continues, the
 // path includes only the part before that moment. Time between being ready and starting is not work; it is listed as
 // delay.
-// Thread safety: all functions. Cost: span: O(nodes + links); replay: O(slices log slices): 0.05 s and 0.1 s of a core
-// for a million tasks with three inputs each.
-// Errors: none; for an incomplete graph the path may be too short (trace_graph::missing()).
-// Example: trace/test/critical_path_test.cpp
+// Thread safety: all functions. Cost: O(nodes + links): 0.05 s of a core for a million tasks with three inputs each;
+// for replays see trace/replay.hpp. Errors: none; for an incomplete graph the path may be too short
+// (trace_graph::missing()). Example: trace/test/critical_path_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "trace/replay.hpp"
 #include "trace/trace_graph.hpp"
 
 namespace plx::probe {
@@ -53,10 +53,6 @@ critical_path find_critical_path(const trace_graph& g);
 /// The span in ticks, with scaled durations.
 double span_of(const trace_graph& g, name_factors factors = {});
 
-/// The time in ticks that `workers` workers would need for the graph, if each took the slice that was ready first, any
-/// slice could run anywhere, and starting a task took no time. Requires: workers > 0.
-double replay(const trace_graph& g, unsigned workers, name_factors factors = {});
-
 /// The effect of scaling the durations of a task type by `factor`.
 struct what_if {
   name_id name = unnamed;
@@ -66,8 +62,9 @@ struct what_if {
 };
 
 /// The effect for each name. The span is exact for the recorded graph; the wall time is an estimate for the recorded
-/// number of workers.
-std::vector<what_if> ask_what_if(const trace_graph& g, std::span<const name_id> names, double factor);
+/// number of workers, by replay. Requires: `m` was made from `g`.
+std::vector<what_if> ask_what_if(const replay_model& m, const trace_graph& g, std::span<const name_id> names,
+                                 double factor);
 
 // The critical path and the scaled durations as a text table, as CSV and as JSON.
 //
@@ -82,8 +79,8 @@ struct critical_path_report {
   trace_graph::holes missing;
 };
 
-/// Evaluates the `most_asked` task types with the largest shares of the path.
-critical_path_report report_critical_path(const trace_graph& g, std::size_t most_asked = 8);
+/// Evaluates the `most_asked` task types with the largest shares of the path. Requires: `g` was made from `d`.
+critical_path_report report_critical_path(const trace_graph& g, const trace_data& d, std::size_t most_asked = 8);
 
 /// Lines have at most 110 characters.
 std::string critical_path_text(const critical_path_report& r, std::size_t rows = 20);

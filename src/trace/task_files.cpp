@@ -20,6 +20,7 @@
 #include "trace/task_files.hpp"
 #include "trace/task_plots.hpp"
 #include "trace/trace_export.hpp"
+#include "trace/trace_file.hpp"
 #include "trace/trace_graph.hpp"
 
 namespace plx::probe {
@@ -139,6 +140,8 @@ class task_files {
            [&](const std::string& path) { return write_json_trace(data(), *graph_, path, job()); });
     if (has_word(asked_.trace, "otf2"))
       file("otf2", [&](const std::string& path) { return write_otf2_trace(data(), *graph_, path, job()); });
+    if (has_word(asked_.trace, "what-if"))
+      file("what_if.trace", [&](const std::string& path) { return write_what_if_trace(data(), path, job()); });
     if (asked_.scatter > 0)
       file("scatter.csv",
            [&](const std::string& path) { return write_scatter_csv(data(), *graph_, asked_.scatter, path); });
@@ -156,7 +159,7 @@ class task_files {
     }
     if (asked_.graph) file("graph.dot", [&](const std::string& path) { return write_graph_dot(*graph_, path); });
     if (asked_.critical_path) {
-      const critical_path_report r = report_critical_path(*graph_);
+      const critical_path_report r = report_critical_path(*graph_, data());
       if (has_word(asked_.profile, "screen")) print("\n"), print(critical_path_text(r));
       file("critical_path.csv", [&](const std::string& path) { return write_critical_path_csv(r, path); });
       file("critical_path.json", [&](const std::string& path) { return write_critical_path_json(r, path); });

@@ -86,6 +86,13 @@ bool job_trace::add(locality_id which, const std::string& host, trace_data&& par
   append(whole_.data.edges, std::move(part.edges), [&](probe::trace_edge& e) {
     e = {of_job(e.from, first), of_job(e.to, first), clock(e.when)};
   });
+  append(whole_.data.locks, std::move(part.locks), [&](probe::trace_lock& k) {
+    constexpr unsigned address_bits = 47;
+    k.task = of_job(k.task, first), k.taken = clock(k.taken), k.released = clock(k.released);
+    k.object ^= std::uint64_t{which} << address_bits;
+  });
+  append(whole_.data.placements, std::move(part.placements),
+         [&](probe::trace_placement& p) { p.task = of_job(p.task, first); });
   append(whole_.data.samples, std::move(part.samples), [&](probe::trace_sample& s) { s.when = clock(s.when); });
   append(whole_.data.marks, std::move(part.marks), [&](probe::trace_mark& m) { m.when = clock(m.when); });
   job().sample_at.resize(whole_.data.samples.size(), which);

@@ -48,7 +48,7 @@ struct trace_gather::head {
   std::vector<std::string> worker_names, series;
   std::vector<std::uint64_t> slices;   // by worker
   std::vector<std::uint32_t> devices;  // by worker
-  std::uint64_t edges = 0, samples = 0, sent = 0, received = 0;
+  std::uint64_t edges = 0, locks = 0, placements = 0, samples = 0, sent = 0, received = 0;
   std::vector<std::pair<std::uint32_t, std::string>> names;
   std::vector<std::tuple<ticks, std::string, std::string>> marks;
 };
@@ -71,7 +71,7 @@ struct wire_codec<trace_gather::head> {
         (net::read(w, x), ...);
     };
     all(h.origin, h.share, h.records, h.lost, h.lost_parcels, h.traced, h.host, h.worker_names, h.series, h.slices,
-        h.devices, h.edges, h.samples, h.sent, h.received, h.names, h.marks);
+        h.devices, h.edges, h.locks, h.placements, h.samples, h.sent, h.received, h.names, h.marks);
   }
   static void write(wire_writer& w, const trace_gather::head& h) { each(w, h); }
   static void read(wire_reader& r, trace_gather::head& h) { each(r, h); }
@@ -82,6 +82,10 @@ template <>
 inline constexpr bool is_bitwise<net::travelling_slice> = true;
 template <>
 inline constexpr bool is_bitwise<probe::trace_edge> = true;
+template <>
+inline constexpr bool is_bitwise<probe::trace_lock> = true;
+template <>
+inline constexpr bool is_bitwise<probe::trace_placement> = true;
 template <>
 inline constexpr bool is_bitwise<net::sample_point> = true;
 
@@ -127,10 +131,12 @@ trace_gather::head trace_head() {
     h.slices.push_back(w.size());
     for (const probe::trace_slice& s : w) used.at(s.name) = true;
   }
+  for (const probe::trace_lock& l : d.locks) used.at(l.name) = true;
   for (const message_record& r : own.parcels.sent) used.at(r.name) = true;
   for (std::uint32_t i = 0; i < used.size(); ++i)
     if (used[i]) h.names.emplace_back(i, probe::name_of(i));
-  h.edges = d.edges.size(), h.samples = own.samples.size();
+  h.edges = d.edges.size(), h.locks = d.locks.size(), h.placements = d.placements.size();
+  h.samples = own.samples.size();
   h.sent = own.parcels.sent.size(), h.received = own.parcels.received.size();
   for (const probe::trace_mark& m : d.marks) h.marks.emplace_back(m.when, m.category, m.text);
   return h;
@@ -147,6 +153,14 @@ std::vector<travelling_slice> trace_slices(std::uint32_t worker, std::uint64_t f
 std::vector<probe::trace_edge> trace_edges(std::uint64_t first) {
   const auto own = here().collected();
   return piece(own->data.edges, first);
+}
+std::vector<probe::trace_lock> trace_locks(std::uint64_t first) {
+  const auto own = here().collected();
+  return piece(own->data.locks, first);
+}
+std::vector<probe::trace_placement> trace_placements(std::uint64_t first) {
+  const auto own = here().collected();
+  return piece(own->data.placements, first);
 }
 std::vector<sample_point> trace_samples(std::uint64_t first) {
   const auto own = here().collected();
@@ -213,6 +227,10 @@ template <>
 inline constexpr bool is_control<&trace_slices> = true;
 template <>
 inline constexpr bool is_control<&trace_edges> = true;
+template <>
+inline constexpr bool is_control<&trace_locks> = true;
+template <>
+inline constexpr bool is_control<&trace_placements> = true;
 template <>
 inline constexpr bool is_control<&trace_samples> = true;
 template <>
@@ -311,7 +329,7 @@ bool trace_gather::left(locality_id which) {
 bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) {
   const head h = ask<&trace_head>(from);
   std::vector<std::uint64_t> lists = h.slices;
-  lists.insert(lists.end(), {h.edges, h.samples, h.sent, h.received});
+  lists.insert(lists.end(), {h.edges, h.locks, h.placements, h.samples, h.sent, h.received});
   std::uint64_t records = 0;  // saturates, so that a sum above `room` cannot overflow
   for (const std::uint64_t n : lists) records += std::min(n, most_records + 1);
   if (records > room) {
@@ -342,6 +360,9 @@ bool trace_gather::take(locality_id from, job_trace& into, std::uint64_t& room) 
     }
   }
   fetch<&trace_edges>(from, d.edges, h.edges);
+  fetch<&trace_locks>(from, d.locks, h.locks);
+  for (probe::trace_lock& l : d.locks) names.translate(l.name);
+  fetch<&trace_placements>(from, d.placements, h.placements);
   std::vector<sample_point> samples;
   fetch<&trace_samples>(from, samples, h.samples);
   for (const sample_point& s : samples) d.samples.push_back({s.when, h.series.at(s.series), s.value});

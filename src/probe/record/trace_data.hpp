@@ -45,6 +45,23 @@ struct trace_edge {
   ticks when = 0;
 };
 
+/// A lock that a task held.
+struct trace_lock {
+  task_id task = 0;
+  ticks taken = 0;
+  ticks released = 0;
+  std::uint64_t object = 0;  // identifies the lock
+  name_id name = unnamed;
+  std::uint32_t waits = 0;  // the last suspensions of the task before it took the lock were waits for it: their number
+};
+
+/// Where a task was placed, for tasks with a fixed worker or a priority.
+struct trace_placement {
+  task_id task = 0;
+  std::uint32_t worker = 0;    // one more than the only worker that runs it; 0: any
+  std::uint32_t priority = 0;  // as in plx::priority: 0 normal, 1 high, 2 low
+};
+
 /// A value at a moment: of a counter, or sampled by the program.
 struct trace_sample {
   ticks when = 0;
@@ -68,13 +85,15 @@ struct trace_data {
   std::vector<std::uint32_t> devices;  // by worker; may be shorter. 0: a worker. n: a stream of device n - 1 instead;
                                        // its slices are operations, and keys are the bytes they moved
   std::vector<trace_edge> edges;       // unordered; joins are nodes of their own, see trace_graph.hpp
-  std::vector<trace_sample> samples;   // in order of time
-  std::vector<trace_mark> marks;       // in order of time
-  double share = 1;                    // the smallest share of the slices that was recorded at any time; with a budget,
-                                       // earlier parts of the trace may have a larger share, and edges
-  std::uint64_t records = 0;           // kept
-  std::uint64_t lost = 0;              // dropped because a buffer was full: the graph has gaps
-  std::uint64_t over_limit = 0;        // of those, dropped because the trace reached trace-limit in this process
+  std::vector<trace_lock> locks;       // unordered; those of mutexes
+  std::vector<trace_placement> placements;  // unordered
+  std::vector<trace_sample> samples;        // in order of time
+  std::vector<trace_mark> marks;            // in order of time
+  double share = 1;              // the smallest share of the slices that was recorded at any time; with a budget,
+                                 // earlier parts of the trace may have a larger share, and edges
+  std::uint64_t records = 0;     // kept
+  std::uint64_t lost = 0;        // dropped because a buffer was full: the graph has gaps
+  std::uint64_t over_limit = 0;  // of those, dropped because the trace reached trace-limit in this process
 
   /// Whether a worker's row is a stream of a device.
   [[nodiscard]] bool is_device(std::size_t worker) const noexcept {

@@ -221,6 +221,26 @@ void worker_log::push_more_edges(trace_ring& ring) noexcept {
   more_edges_ = {};
 }
 
+void worker_log::push_other(const trace_record& r) noexcept {
+  trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
+  if (ring == nullptr) return;
+  if (n_more_edges_ != 0) push_more_edges(*ring);
+  ring->push(r);
+  detail::add(n_other_, 1);
+}
+
+// Where only some slices are traced, a lock would be attributed to the next one of these.
+void worker_log::lock_held(ticks taken, ticks released, const void* object, name_id name, unsigned waits) noexcept {
+  if ((mode() & tracing) == 0 || rates_.load(std::memory_order_relaxed) != nullptr) return;
+  push_other({taken, released, reinterpret_cast<std::uintptr_t>(object), name,
+              trace_record::is_lock | std::min(waits, 0xffffu) << trace_record::every_shift});
+}
+
+void worker_log::placed(task_id id, unsigned worker, unsigned priority) noexcept {
+  if ((mode() & tracing) == 0 || rates_.load(std::memory_order_relaxed) != nullptr) return;
+  push_other({id, worker | std::uint64_t{priority} << 32, 0, 0, trace_record::is_placement});
+}
+
 std::uint64_t worker_log::edges() const noexcept {
   const trace_ring* r = ring();
   if (r == nullptr) return 0;

@@ -20,6 +20,7 @@
 #include "probe/record/names.hpp"
 #include "probe/record/task_event.hpp"
 #include "probe/record/trace_data.hpp"
+#include "probe/record/wanted.hpp"
 
 namespace plx::probe {
 
@@ -36,14 +37,6 @@ struct task_slice {
   task_id cause = 0;  // the task that made it ready
   ticks ready = 0;
 };
-
-/// The number of recorders that need task dependencies (ids and edges), plus 65536 times the number with an observer.
-/// Relaxed, orders nothing.
-inline std::atomic<unsigned> wanted{0};
-/// The amount that a recorder adds to `wanted` for edges.
-inline constexpr unsigned wants_edges = 1;
-/// The amount that a recorder with an observer adds.
-inline constexpr unsigned wants_events = 1u << 16;
 
 namespace detail {
 
@@ -146,15 +139,25 @@ struct trace_rates {
 
 /// One record of the trace. A link belongs to the slice that follows it: its task, the cause that made it ready, and
 /// when. A record with up to five more edges of the same moment may follow an edge: begin, end and key hold their
-/// targets, `name` the lower half of their source. Most slices are one packed record (trace_ring.hpp), except those
-/// that represent slices that are not traced: their flags hold the interval, from `every_shift` on.
+/// targets, `name` the lower half of their source. A lock belongs to the slice after it, in which it was released; its
+/// flags hold the number of waits for it, from `every_shift` on. Most slices are one packed record (trace_ring.hpp),
+/// except those that represent slices that are not traced: their flags hold the interval, from `every_shift` on.
 struct trace_record {
-  enum kind_bits : std::uint32_t { finished = 1, resumed = 2, is_link = 4, is_edge = 8, is_more = 16 };
+  enum kind_bits : std::uint32_t {
+    finished = 1,
+    resumed = 2,
+    is_link = 4,
+    is_edge = 8,
+    is_more = 16,
+    is_lock = 64,
+    is_placement = 128
+  };
   static constexpr unsigned every_shift = 16;
 
-  std::uint64_t begin;  // of a slice, in ticks; of a link: the task's id; of an edge: from
-  std::uint64_t end;    // of a slice, in ticks; of a link: the id of the cause; of an edge: to
-  std::uint64_t key;    // of a slice; of a link: when it was ready, in ticks; of an edge: when
+  std::uint64_t begin;  // of a slice or a lock, in ticks; of a link or a placement: the task's id; of an edge: from
+  std::uint64_t end;    // of a slice or a lock, in ticks; of a link: the id of the cause; of an edge: to; of a
+                        // placement: worker and priority
+  std::uint64_t key;    // of a slice; of a lock: its object; of a link: when it was ready, in ticks; of an edge: when
   name_id name;
   std::uint32_t flags;
 };
@@ -205,6 +208,11 @@ class alignas(64) worker_log {
   [[nodiscard]] task_id next_id() noexcept { return first_id_ + ++ids_; }
   /// See trace_edge; `name` is that of the recording task. Dropped unless tracing is on for all tasks of that name.
   void edge(task_id from, task_id to, ticks when, name_id name = unnamed) noexcept;
+  /// The running task has held a lock from `taken` to `released`; see trace_lock. Dropped unless tracing is on for all
+  /// tasks. Requires: called before the record() of the slice in which it was released.
+  void lock_held(ticks taken, ticks released, const void* object, name_id name, unsigned waits) noexcept;
+  /// The task that starts has a fixed worker or a priority; see trace_placement.
+  void placed(task_id id, unsigned worker, unsigned priority) noexcept;
   /// Records the time from ready to start of a task in the sample.
   void ready_wait(ticks t) noexcept;
   /// Records the longest path of dependent tasks that ended here; see recorder::span_s().
@@ -401,6 +409,7 @@ class alignas(64) worker_log {
   [[gnu::cold]] void notify_end(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags,
                                 ticks earlier) noexcept;
   [[gnu::noinline]] void push_more_edges(trace_ring& ring) noexcept;
+  void push_other(const trace_record& r) noexcept;
   void notify_observer(const task_event& e) noexcept;
   void visit_keys(key_visitor visit, void* context) const;
 

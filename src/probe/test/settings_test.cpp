@@ -85,7 +85,7 @@ TEST(Settings, AMistypedVariableIsReportedWithTheNearestOne) {
 TEST(Settings, ErrorsSuggestTheNearestKey) {
   EXPECT_EQ(error_of("--plx:trase=json"), "unknown option '--plx:trase'; did you mean '--plx:trace'?");
   EXPECT_NE(error_of("--plx:trase=json").find("trace"), std::string::npos) << error_of("--plx:trase=json");
-  EXPECT_NE(error_of("--plx:trace=jsn").find("expected a list of json, otf2, found 'jsn'"), std::string::npos)
+  EXPECT_NE(error_of("--plx:trace=jsn").find("expected a list of json, otf2, what-if, found 'jsn'"), std::string::npos)
       << error_of("--plx:trace=jsn");
   EXPECT_NE(error_of("--plx:scatter=2").find("--plx:scatter"), std::string::npos) << error_of("--plx:scatter=2");
   EXPECT_EQ(error_of("--plx:print-counter=/a/x,idle"),

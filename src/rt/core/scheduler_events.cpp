@@ -11,6 +11,7 @@
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/future/future_state.hpp"
+#include "rt/measure/origin.hpp"
 
 namespace plx::detail {
 
@@ -46,6 +47,16 @@ bool timer_queue::cancel(timer& t) noexcept {
   return false;
 }
 
+// For a trace, a task that the timer resumes is ready since the deadline, even if all workers were busy then.
+static void fire(timer& t, ticks now) {
+  worker* w = worker_of_this_thread;
+  const bool dates_back = origins_wanted() && w != nullptr && !w->in_task && w->end == 0 && !w->home.deterministic();
+  if (dates_back) [[unlikely]]
+    w->end = std::min(t.deadline, now);
+  t.fire(t.context);
+  if (dates_back) w->end = 0;
+}
+
 unsigned timer_queue::fire_due(ticks now) {
   unsigned fired = 0;
   while (next_deadline() <= now) {
@@ -57,7 +68,7 @@ unsigned timer_queue::fire_due(ticks now) {
       t->state.store(timer::phase::firing, std::memory_order_relaxed);
       remove(0);
     }
-    t->fire(t->context);
+    fire(*t, now);
     t->state.store(timer::phase::done, std::memory_order_release);  // pairs with the acquire in cancel()
     ++fired;
   }

@@ -133,6 +133,8 @@ void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
   w.ready_by = nullptr;
   if (t.from != nullptr || origins_wanted()) [[unlikely]] {
     note_begin(w, t);
+    if (!w.info.where.ordinary() && kind == probe::task_event_kind::start) [[unlikely]]
+      w.log->placed(w.id, w.info.where.worker, static_cast<unsigned>(w.info.where.priority));
     if (w.ready != 0) {
       w.boundary = std::max(w.boundary, w.ready);  // it was found after the clock was last read
       // A sample suffices where every task records it for the trace. The period is prime, unlike patterns of tasks.

@@ -18,16 +18,16 @@ mutex::mutex(std::string_view name) : name_(static_cast<std::uint16_t>(probe::re
 condition_variable_any::condition_variable_any(std::string_view name)
     : name_(static_cast<std::uint16_t>(probe::register_name(name))) {}
 
-void mutex::lock_slowly() {
+unsigned mutex::lock_slowly() {
   detail::choice_point();
-  for (;;) {
+  for (unsigned waits = 0;; ++waits) {
     guard_.lock();
     // A waiter leaves the state `contended`; acquiring the lock this way costs at most one unnecessary check of the
     // list.
     if (state_.exchange(contended, std::memory_order_acquire) == unlocked) {
       waits_.taken();
       guard_.unlock();
-      return;
+      return waits;
     }
     detail::wait_reason why("mutex", this, name_);
     why.holder = holder_of;
@@ -262,6 +262,7 @@ bool handed_mutex::take(const void* me) noexcept {
     owner_ = me;
     std::atomic_ref(holder_).store(PLX_STACK_HERE(), std::memory_order_relaxed);
     depth_ = 1;
+    span_.taken();
     return true;
   }
   if (!recursive_ || owner_ != me) return false;
@@ -298,6 +299,7 @@ bool handed_mutex::lock_until(ticks deadline) {
   waits_.taken();
   owner_ = me;
   std::atomic_ref(holder_).store(PLX_STACK_HERE(), std::memory_order_relaxed);
+  span_.taken(1);
   return true;
 }
 
@@ -312,6 +314,7 @@ void handed_mutex::unlock() {
     spin_guard guard(guard_);
     PLX_ASSERT(owner_ == current_task_id() && "a mutex was unlocked by a task that does not hold it");
     if (--depth_ > 0) return;
+    span_.released(this, probe::unnamed);
     next = waiters_.pop();
     waits_.released(1, waiters_.empty());
     owner_ = next != nullptr ? &handed_over : nullptr;

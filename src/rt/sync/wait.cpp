@@ -117,6 +117,19 @@ void waits_for_holder::blame_caller(unsigned admitted, bool none_left) noexcept 
   if (worker* w = this_worker(); w != nullptr && w->in_task && plausible) w->log->held_up(w->info.name, waited);
 }
 
+[[gnu::noinline]] void lock_span::begin(unsigned waits) noexcept {
+  const worker* w = worker_of_this_thread;
+  if (w == nullptr || !w->in_task || w->id == 0) return;
+  since_ = now_ticks();
+  waits_ = waits;
+}
+
+[[gnu::noinline]] void lock_span::end(const void* lock, probe::name_id name) noexcept {
+  const ticks since = std::exchange(since_, 0);
+  const worker* w = worker_of_this_thread;
+  if (w != nullptr && w->in_task && w->id != 0) w->log->lock_held(since, now_ticks(), lock, name, waits_);
+}
+
 [[gnu::always_inline]] static inline void wait_in(wait_list& list, spinlock& guard, const wait_reason& what) {
   waiter me;
   identify(me, guard);

@@ -7,6 +7,8 @@
 #pragma once
 
 #include "base/clock.hpp"
+#include "probe/record/names.hpp"
+#include "probe/record/wanted.hpp"
 #include "rt/core/fiber.hpp"
 #include "rt/core/spinlock.hpp"
 #include "rt/sync/deadline.hpp"
@@ -76,6 +78,29 @@ class waits_for_holder {
 
   ticks begins_ = 0;  // summed over the waiters, modulo 2^64
   std::uint32_t n_ = 0;
+};
+
+/// While dependencies are recorded: since when a task holds a lock, for the trace. Guarded by that lock.
+/// Cost: a load and a branch when it is taken, and when it is released.
+class lock_span {
+ public:
+  /// The caller holds the lock, after that many waits for it.
+  void taken(unsigned waits = 0) noexcept {
+    if (probe::wanted.load(std::memory_order_relaxed) % probe::wants_events != 0) [[unlikely]]
+      begin(waits);
+  }
+  /// The caller is about to release the lock.
+  void released(const void* lock, probe::name_id name) noexcept {
+    if (since_ != 0) [[unlikely]]
+      end(lock, name);
+  }
+
+ private:
+  void begin(unsigned waits) noexcept;
+  void end(const void* lock, probe::name_id name) noexcept;
+
+  ticks since_ = 0;  // 0: not recorded
+  unsigned waits_ = 0;
 };
 
 /// Waits until the caller is removed from `list` and notified. Requires: `guard` is held; it is released. Throws

@@ -12,6 +12,7 @@
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
 #include "trace/task_plots.hpp"
+#include "trace/trace_file.hpp"
 #include "trace/trace_graph.hpp"
 
 namespace plx::star {
@@ -84,7 +85,8 @@ result<void> write_task_tables(const probe::trace_data& data, const std::string&
   if (auto r = write_timeline(data, file("timeline.csv"), most); !r) return r;
   if (auto r = probe::write_concurrency_csv(data, file("concurrency.csv"), 400); !r) return r;
   if (auto r = probe::write_scatter_csv(data, graph, share, file("scatter.csv")); !r) return r;
-  const probe::critical_path_report path = probe::report_critical_path(graph);
+  if (auto r = probe::write_what_if_trace(data, file("what_if.trace")); !r) return r;
+  const probe::critical_path_report path = probe::report_critical_path(graph, data);
   if (auto r = probe::write_critical_path_csv(path, file("critical_path.csv")); !r) return r;
   return probe::write_critical_path_json(path, file("critical_path.json"));
 }

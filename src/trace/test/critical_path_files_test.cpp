@@ -16,19 +16,21 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-trace_graph chain() {
+critical_path_report report_of(const trace_data& d) { return report_critical_path(trace_graph(d), d); }
+
+trace_data chain() {
   trace_builder b(2);
   b.task(0, 1, "cf \"first\"", 0, 1'000'000)
       .task(0, 2, "cf second", 1'100'000, 4'100'000)
       .task(1, 3, "cf, aside", 0, 500);
   b.edge(1, 2, 1'000'000);
   b.data.lost = 2;
-  return trace_graph(b.data);
+  return b.data;
 }
 
 TEST(CriticalPathFiles, JsonContainsAllResults) {
   const std::string path = temporary_path("critical.json");
-  const critical_path_report r = report_critical_path(chain());
+  const critical_path_report r = report_of(chain());
   ASSERT_TRUE(write_critical_path_json(r, path));
   const json j = json_reader::read(read_file(path).value());
   const double tick = 1 / ticks_per_second();
@@ -48,7 +50,7 @@ TEST(CriticalPathFiles, JsonContainsAllResults) {
 
 TEST(CriticalPathFiles, CsvHasARowPerTaskType) {
   const std::string path = temporary_path("critical.csv");
-  ASSERT_TRUE(write_critical_path_csv(report_critical_path(chain()), path));
+  ASSERT_TRUE(write_critical_path_csv(report_of(chain()), path));
   const std::string text = read_file(path).value();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 4);
   EXPECT_THAT(text, HasSubstr("\"cf, aside\",1,"));
@@ -56,13 +58,13 @@ TEST(CriticalPathFiles, CsvHasARowPerTaskType) {
 }
 
 TEST(CriticalPathFiles, TextIsReadable) {
-  const std::string text = critical_path_text(report_critical_path(chain()));
+  const std::string text = critical_path_text(report_of(chain()));
   EXPECT_THAT(text, HasSubstr("(97.6 %), 2 slices"));
   EXPECT_THAT(text, HasSubstr("75.0 %"));
   EXPECT_THAT(text, HasSubstr("-37.5 %, -37.5 %"));
   EXPECT_THAT(text, HasSubstr("the graph is incomplete (2 records dropped"));
   EXPECT_THAT(text, HasSubstr("and 1 task types"));
-  const std::string nothing = critical_path_text(report_critical_path(trace_graph(trace_data{})));
+  const std::string nothing = critical_path_text(report_of(trace_data{}));
   EXPECT_THAT(nothing, Not(HasSubstr("nan")));
 }
 

@@ -31,8 +31,7 @@ TEST(CriticalPath, AnEmptyGraphHasAnEmptyPath) {
   EXPECT_EQ(c.span, 0);
   EXPECT_EQ(c.parallelism(), 0);
   EXPECT_TRUE(c.path.empty());
-  EXPECT_EQ(replay(g, 3), 0);
-  EXPECT_TRUE(ask_what_if(g, {}, 0.5).empty());
+  EXPECT_TRUE(ask_what_if(replay_model(g, trace_data{}), g, {}, 0.5).empty());
 }
 
 /// a -> b, c -> d: the path through c is longer.
@@ -101,27 +100,18 @@ TEST(CriticalPath, AnotherPathBecomesTheLongest) {
   EXPECT_EQ(span_of(g, tiny), 10 + 8 + 5) << "now the path through b is longer";
 }
 
-TEST(Replay, ListsOnWorkers) {
-  const trace_graph g(diamond().data);
-  EXPECT_EQ(replay(g, 1), 53) << "the total work";
-  EXPECT_EQ(replay(g, 2), 45);
-  EXPECT_EQ(replay(g, 9), 45) << "never below the span";
-  trace_builder b(1);
-  for (task_id i = 1; i <= 6; ++i) b.task(0, i, "cp free", 10 * i, 10 * i + 10);
-  EXPECT_EQ(replay(trace_graph(b.data), 4), 20) << "six tasks of 10 on four workers";
-}
-
 /// Layers of tasks that depend on some tasks of the previous layer, executed by list scheduling on `workers`.
 trace_data layered_run(double scale, unsigned workers, unsigned seed) {
   std::mt19937 random(seed);
   trace_builder b(workers);
-  std::vector<ticks> free(workers, 0);
+  constexpr ticks start = 1000;
+  std::vector<ticks> free(workers, start);
   std::vector<ticks> end;
   constexpr unsigned width = 7, layers = 30;
   for (unsigned i = 0; i < width * layers; ++i) {
     const bool slow = random() % 3 == 0;
     const ticks length = static_cast<ticks>(static_cast<double>(100 + 2 * (random() % 400)) * (slow ? scale : 1));
-    ticks ready = 0;
+    ticks ready = start;
     std::vector<unsigned> from;
     for (unsigned k = 0; k < width && i >= width; ++k)
       if (random() % 3 == 0) from.push_back(i / width * width - width + k);
@@ -139,9 +129,10 @@ trace_data layered_run(double scale, unsigned workers, unsigned seed) {
 /// Compares the estimate with a run in which that task type actually takes half the time.
 TEST(WhatIf, TheSpanEqualsThatOfARunWithHalvedDurations) {
   for (unsigned seed = 0; seed < 20; ++seed) {
-    const trace_graph before(layered_run(1, 3, seed)), after(layered_run(0.5, 3, seed));
+    const trace_data run = layered_run(1, 3, seed);
+    const trace_graph before(run), after(layered_run(0.5, 3, seed));
     const name_id slow = register_name("cp slow");
-    const std::vector<what_if> answer = ask_what_if(before, std::span(&slow, 1), 0.5);
+    const std::vector<what_if> answer = ask_what_if(replay_model(before, run), before, std::span(&slow, 1), 0.5);
     ASSERT_EQ(answer.size(), 1u);
     EXPECT_DOUBLE_EQ(answer[0].span, find_critical_path(after).span);
     EXPECT_LT(answer[0].span, find_critical_path(before).span);
@@ -152,10 +143,11 @@ TEST(WhatIf, TheSpanEqualsThatOfARunWithHalvedDurations) {
 
 TEST(WhatIf, TheSpanIsALowerBoundOfAnySchedule) {
   for (unsigned seed = 0; seed < 5; ++seed) {
-    const trace_graph g(layered_run(1, 4, seed));
+    const trace_data run = layered_run(1, 4, seed);
+    const trace_graph g(run);
     const critical_path c = find_critical_path(g);
     for (unsigned workers = 1; workers < 6; ++workers) {
-      const double time = replay(g, workers);
+      const double time = replay_model(g, run).run({.workers = workers}).time;
       EXPECT_GE(time, c.span - 1e-6);
       EXPECT_GE(time, c.work / workers - 1e-6);
       EXPECT_LE(time, c.work / workers + c.span + 1e-6) << "Graham's bound";

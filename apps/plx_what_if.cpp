@@ -1,0 +1,115 @@
+// plx-what-if: predicts from the trace of a run what a change would bring (docs/why-slow.md).
+//
+// Exit codes: 0 success; 1 the replay is too far off for predictions; 2 invalid input, with one line on stderr.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trace/trace_file.hpp"
+#include "trace/what_if.hpp"
+
+namespace {
+
+using namespace plx;
+using namespace plx::probe;
+
+struct command_line {
+  std::string run;
+  what_if_request asked;
+  std::vector<std::string> scales, priorities;
+  bool no_locks = false, all = false, json = false;
+};
+
+int complain(const std::string& message) {
+  std::fprintf(stderr, "plx what-if: %s\n", message.c_str());
+  return 2;
+}
+
+void declare(CLI::App& app, command_line& c) {
+  app.add_option("RUN", c.run, "folder of a run with what_if.trace (recorded with PLX_TRACE=1), or that file")
+      ->required();
+  app.add_option("--workers", c.asked.workers, "another number of workers (in a job: of each locality)")
+      ->check(CLI::Range(1u, 1u << 14));
+  app.add_option("--scale", c.scales,
+                 "TYPE=FACTOR: tasks of a type (* matches any text) take that multiple of their time; repeatable")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("--without-locks", c.no_locks, "no task waits for a mutex");
+  app.add_option("--without-lock", c.asked.locks, "NAME: no task waits for the mutex of that name; repeatable")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--priority", c.priorities, "TYPE=high, normal or low: priority of tasks of a type; repeatable")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_flag("--without-messages", c.asked.no_messages, "messages between localities take no time");
+  app.add_flag("--all", c.all,
+               "a table of half the time for the largest task types, twice the workers, and no waits for locks; the "
+               "default without questions");
+  app.add_flag("--json", c.json, "print the answers as JSON");
+}
+
+result<std::pair<std::string, std::string>> split(const std::string& option, const std::string& text) {
+  const std::size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    return error{fmt::format("{} {}: expected TYPE={}", option, text, option == "--scale" ? "FACTOR" : "PRIORITY")};
+  return std::pair(text.substr(0, at), text.substr(at + 1));
+}
+
+result<void> read_questions(command_line& c) {
+  for (const std::string& s : c.scales) {
+    const auto parts = split("--scale", s);
+    if (!parts) return parts.error();
+    char* end = nullptr;
+    const double factor = std::strtod(parts->second.c_str(), &end);
+    if (*end != '\0' || !(factor > 0))
+      return error{fmt::format("--scale {}: expected a factor above 0, found '{}'", s, parts->second)};
+    c.asked.scales.emplace_back(parts->first, factor);
+  }
+  for (const std::string& p : c.priorities) {
+    const auto parts = split("--priority", p);
+    if (!parts) return parts.error();
+    c.asked.priorities.push_back(*parts);
+  }
+  if (c.no_locks) c.asked.locks.emplace_back("*");
+  if (c.all && !c.asked.empty()) return error{"--all has its own questions: expected no others with it"};
+  return {};
+}
+
+result<stored_trace> read_run(const std::string& run) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (!fs::exists(run, ignored)) return error{fmt::format("'{}' does not exist: expected the folder of a run", run)};
+  if (!fs::is_directory(run, ignored)) return read_what_if_trace(run);
+  for (const char* place : {"/what_if.trace"})
+    if (fs::exists(run + place, ignored)) return read_what_if_trace(run + place);
+  return error{fmt::format("'{}' has no what_if.trace: record one with PLX_TRACE=1 PLX_OUTPUT={}", run, run)};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Predicts from the trace of a run what a change would bring, by replaying its tasks on simulated workers. Prints "
+      "first how far the replay is off without a change: above 15 % it makes no predictions (docs/why-slow.md).",
+      "plx what-if");
+  command_line c;
+  declare(app, c);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return complain(e.what());
+  }
+  if (auto r = read_questions(c); !r) return complain(r.error().message);
+  const auto run = read_run(c.run);
+  if (!run) return complain(run.error().message);
+  const auto report = ask_what_if(*run, c.asked);
+  if (!report) return complain(report.error().message);
+  std::fputs((c.json ? what_if_json(*report) : what_if_text(*report)).c_str(), stdout);
+  return report->refusal.empty() ? 0 : 1;
+}
