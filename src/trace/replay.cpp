@@ -112,7 +112,7 @@ class replay_player {
     if (delay > 0 || by_message || by == no_place) return at(now + delay, event::ready, n);
     if ((what.flags & replay_model::of_device) != 0) return begin_on_device(n, now);
     place& here = places_[by];
-    // Its previous slice, which is at its end: the task goes on without waiting.
+    // Its previous slice, which is at its end: the task continues without waiting.
     if (what.before != trace_graph::none && what.before == here.slice) {
       here.next = n;
     } else {
@@ -128,7 +128,7 @@ class replay_player {
     crew& mine = crews_[what.locality];
     const bool first = (what.flags & (replay_model::resumed | replay_model::by_message)) != 0;
     (first ? mine.due : mine.injected).push_back(n);
-    wake(mine, now, what.pickup);
+    wake(mine, now, pickup(what));
   }
 
   /// Queues a ready slice; `by`: the worker that made it ready.
@@ -141,7 +141,7 @@ class replay_player {
       const auto idle = std::find(mine.idle.begin(), mine.idle.end(), w);
       if (idle == mine.idle.end()) return;
       mine.idle.erase(idle);
-      return at(now + what.pickup, event::wakes, w);
+      return at(now + pickup(what), event::wakes, w);
     }
     const int urgency = priority(n);
     const bool own = by < first_device() && places_[by].locality == what.locality;
@@ -153,14 +153,16 @@ class replay_player {
       places_[by].ready.push_back(n);
     else
       mine.injected.push_back(n);
-    wake(mine, now, what.pickup);
+    wake(mine, now, pickup(what));
   }
 
-  void wake(crew& mine, double now, double pickup) {
+  [[nodiscard]] double pickup(const node& n) const { return changes_.workers != 0 ? m_.usual_pickup(n) : n.pickup; }
+
+  void wake(crew& mine, double now, double after) {
     if (mine.idle.empty()) return;
     const index w = mine.idle.back();
     mine.idle.pop_back();
-    at(now + pickup, event::wakes, w);
+    at(now + after, event::wakes, w);
   }
 
   [[nodiscard]] index first_device() const { return crews_.back().first + crews_.back().n; }

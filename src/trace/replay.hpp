@@ -7,7 +7,8 @@
 // recorded moment to the recorded one; a task that finds it taken waits, and tries again when it is released. Time for
 // which no recorded task was responsible, from the last dependency of a slice until it was ready, stays as it was:
 // sleeps, timers, messages, threads outside the runtime. An idle worker begins a slice after the time that this took in
-// the recorded run, on average if this slice did not wait for an idle worker.
+// the recorded run; after the median of all slices if this one did not wait for an idle worker, or if the number of
+// workers is given, since of several idle workers the quickest begins.
 // Not modelled: caches and memory bandwidth, workers that share a core, waits for shared mutexes (dependencies in the
 // recorded order).
 // Thread safety: const functions: all. Cost: building: O((n + links) log links); run(): O((n + links) log workers): see
@@ -67,6 +68,7 @@ class replay_model {
   [[nodiscard]] const std::vector<unsigned>& workers() const noexcept { return workers_; }
   /// Whether a slice waited for a message from another locality.
   [[nodiscard]] bool has_messages() const noexcept { return has_messages_; }
+
  private:
   friend class replay_builder;
   friend class replay_player;
@@ -82,7 +84,7 @@ class replay_model {
   struct node {
     double length = 0;
     double delay = 0;                  // from the last dependency until it is ready
-    float pickup = 0;  // from ready to begin on an idle worker
+    float pickup = 0;                  // from ready to begin on an idle worker
     index first_action = 0;            // its actions end where those of the next node begin
     index n_inputs = 0;                // dependencies
     index before = trace_graph::none;  // the previous slice of its task
@@ -94,6 +96,7 @@ class replay_model {
   };
 
   [[nodiscard]] bool is_slice(index n) const noexcept { return n < n_slices_; }
+  [[nodiscard]] double usual_pickup(const node& n) const noexcept { return n.delay > 0 ? event_pickup_ : task_pickup_; }
 
   std::vector<node> nodes_;  // slices, then joins, then one that only ends the last one's actions
   std::vector<action> actions_;
@@ -102,6 +105,7 @@ class replay_model {
   std::vector<unsigned> workers_;
   index n_slices_ = 0;
   double recorded_ = 0;
+  double task_pickup_ = 0, event_pickup_ = 0;
   bool has_messages_ = false;
 };
 

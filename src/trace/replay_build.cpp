@@ -180,15 +180,11 @@ class replay_builder {
                        [](const action& a, const action& b) { return a.at < b.at; });
   }
 
-  /// How long an idle worker took to begin a slice that was ready. Slices for which this is not known take the mean:
-  /// one of those that a task made ready, and one of those that a timer or a message did, which a worker has to see.
+  /// How long an idle worker took to begin a slice that was ready; the typical time, apart for slices that a task made
+  /// ready and for those that a timer or a message did, which a worker has to see first.
   void measure_pickup() {
     constexpr float unknown = -1;
-    struct {
-      double sum = 0;
-      std::uint64_t n = 0;
-      [[nodiscard]] float mean() const { return n == 0 ? 0.0f : static_cast<float>(sum / static_cast<double>(n)); }
-    } by_task, by_event;
+    std::vector<float> by_task, by_event;
     for (index i = 0; i < m_.n_slices_; ++i) m_.nodes_[i].pickup = unknown;
     for (unsigned w = 0; w < d_.workers.size(); ++w) {
       if (d_.is_device(w)) continue;
@@ -197,18 +193,26 @@ class replay_builder {
         const trace_slice& s = d_.workers[w][i];
         if (idle_since != 0 && s.ready > idle_since && s.begin >= s.ready) {
           node& n = m_.nodes_[g_.piece_of(w, i)];
-          auto& mine = n.delay > 0 ? by_event : by_task;
           n.pickup = static_cast<float>(s.begin - s.ready);
-          mine.sum += n.pickup;
-          ++mine.n;
+          (n.delay > 0 ? by_event : by_task).push_back(n.pickup);
         }
         idle_since = s.end;
       }
     }
+    m_.task_pickup_ = median_of(by_task);
+    m_.event_pickup_ = median_of(by_event);
     for (index i = 0; i < m_.n_slices_; ++i) {
       node& n = m_.nodes_[i];
-      if (n.pickup < 0) n.pickup = n.delay > 0 ? by_event.mean() : by_task.mean();
+      if (n.pickup < 0) n.pickup = static_cast<float>(m_.usual_pickup(n));
     }
+  }
+
+  static double median_of(std::vector<float>& all) {
+    constexpr std::size_t fewest = 8;
+    if (all.size() < fewest) return 0;
+    const auto middle = all.begin() + static_cast<std::ptrdiff_t>(all.size() / 2);
+    std::nth_element(all.begin(), middle, all.end());
+    return *middle;
   }
 
   replay_model& m_;

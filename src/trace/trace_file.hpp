@@ -14,7 +14,7 @@
 
 namespace plx::probe {
 
-/// A trace that was read. Of the localities only the rows are known; none: a run of one process.
+/// A trace that was read. Its localities have their rows alone; without localities it is that of one process.
 struct stored_trace {
   job_trace_data trace;
   double ticks_per_second = 1;  // of the machine that recorded it

@@ -149,16 +149,18 @@ class interview {
     return {};
   }
 
+  [[nodiscard]] bool same_workers() const {
+    const std::vector<unsigned>& all = model_.workers();
+    return all.front() != 0 && std::all_of(all.begin(), all.end(), [&](unsigned n) { return n == all.front(); });
+  }
+
   void ask_the_usual() {
     std::vector<std::pair<double, name_id>> types;
     for (const auto& [name, total] : totals_) types.emplace_back(total, name);
     std::sort(types.begin(), types.end(), std::greater<>());
     for (std::size_t i = 0; i < std::min(types.size(), most_); ++i)
       (void)ask_scale(std::string(name_of(types[i].second)), 0.5);
-    if (std::adjacent_find(model_.workers().begin(), model_.workers().end(), std::not_equal_to<>()) ==
-            model_.workers().end() &&
-        model_.workers().front() != 0)
-      ask_workers(2 * model_.workers().front());
+    if (same_workers()) ask_workers(2 * model_.workers().front());
     std::vector<std::pair<std::uint64_t, std::string>> waited;
     for (const auto& [name, which] : locks_) {
       std::uint64_t waits = 0;
@@ -239,8 +241,10 @@ class interview {
     prediction p{.change = q.text};
     if (then.unfinished != 0) p.failure = fmt::format("{} slices never become ready", count_text(then.unfinished));
     p.lower_s = in_s(then.lower), p.upper_s = in_s(then.upper), p.span_s = in_s(then.span);
+    const double base =
+        q.changes.workers != 0 && same_workers() ? model_.run({.workers = model_.workers().front()}).time : base_;
     // The scaling, which makes up for what the replay does not model, may not contradict the bounds.
-    p.time_s = base_ > 0 ? std::clamp(r_.recorded_s * then.time / base_, p.lower_s, p.upper_s) : 0;
+    p.time_s = base > 0 ? std::clamp(r_.recorded_s * then.time / base, p.lower_s, p.upper_s) : 0;
     return p;
   }
 

@@ -20,10 +20,10 @@ namespace plx::probe {
 
 /// Questions that are answered together.
 struct what_if_request {
-  unsigned workers = 0;                                         // of each locality; 0: as recorded
-  std::vector<std::pair<std::string, double>> scales{};         // task type or pattern, factor of its duration
-  std::vector<std::string> locks{};                             // names or patterns of locks without waits
-  std::vector<std::pair<std::string, std::string>> priorities{}; // task type or pattern; high, normal or low
+  unsigned workers = 0;                                           // of each locality; 0: as recorded
+  std::vector<std::pair<std::string, double>> scales{};           // task type or pattern, factor of its duration
+  std::vector<std::string> locks{};                               // names or patterns of locks without waits
+  std::vector<std::pair<std::string, std::string>> priorities{};  // task type or pattern; high, normal or low
   bool no_messages = false;
 
   [[nodiscard]] bool empty() const noexcept {
@@ -50,7 +50,7 @@ struct what_if_report {
   std::string refusal;                  // why there are no predictions; "": there are
   std::vector<prediction> predictions;  // in the order of the request, or the largest gain first
 
-  /// Of the replay: positive if it takes longer than the run.
+  /// The error of the replay: positive if it takes longer than the run.
   [[nodiscard]] double error() const noexcept { return recorded_s > 0 ? replayed_s / recorded_s - 1 : 0; }
 };
 

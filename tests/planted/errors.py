@@ -158,4 +158,30 @@ PARQUET = [
             "parquet_test", "ParquetSolver.Atom*:ParquetSolver.Agrees*"),
 ]  # fmt: skip
 
-ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + PARQUET
+_replay, _replay_build = "src/trace/replay.cpp", "src/trace/replay_build.cpp"
+
+WHAT_IF = [
+    Planted("a lock of the replay holds nothing up", _replay,
+            "if (!l.taken) return l.taken = true;", "if (!l.taken || true) return l.taken = true;",
+            "trace_test", "ReplayModel.*"),
+    Planted("what a slice releases within it waits for its end", _replay_build,
+            "m_.is_slice(l.from) ? offset(l.from, l.when) : 0.0", "m_.is_slice(l.from) ? m_.nodes_[l.from].length : 0.0",
+            "trace_test", "ReplayModel.*"),
+    Planted("sleeps take no time", _replay_build,
+            "n.delay = static_cast<double>(ready > since ? ready - since : 0);", "n.delay = 0;",
+            "trace_test", "ReplayModel.*"),
+    Planted("recorded waits for a lock remain dependencies", _replay_build,
+            "locked_[from - k] = true;", "locked_[from - k] = false;",
+            "trace_test", "ReplayModel.*:WhatIfReport.*"),
+    Planted("factors do not scale the moments within a slice", _replay,
+            "return here.began + factor(n) * offset;", "return here.began + offset;",
+            "trace_test", "ReplayModel.*"),
+    Planted("a replay that takes too short is accepted", "src/trace/what_if.cpp",
+            "if (std::abs(r_.error()) > what_if_report::largest_error)", "if (r_.error() > what_if_report::largest_error)",
+            "trace_test", "WhatIfReport.*"),
+    Planted("a lock belongs to no task", "src/probe/record/trace_data.cpp",
+            "      l.task = s.id;\n", "",
+            "rt_test", "LockTrace.*"),
+]  # fmt: skip
+
+ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + PARQUET + WHAT_IF

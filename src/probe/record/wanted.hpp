@@ -1,4 +1,4 @@
-// What the recorders of this process need from every task and lock, in one word that is read on the way.
+// The needs of this process' recorders, in one word that every task and lock reads.
 //
 // Thread safety: atomic, relaxed: it orders nothing. Cost: a load. Example: rt/measure/test/origin_test.cpp
 #pragma once
