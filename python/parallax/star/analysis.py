@@ -14,7 +14,8 @@ def conserved_names(history) -> list:
     """The conserved totals that a history has, in a fixed order."""
     fixed = ["mass", "momentum_x", "momentum_y", "momentum_z", "energy"]
     species = [name for name in history.names() if name.startswith("species_")]
-    turns = ["angular_momentum_z"] if _rotates(history) else []
+    turns = ["total_angular_momentum_z", "angular_momentum_z"] if _rotates(history) else []
+    turns = [name for name in turns if name in history]
     return [name for name in fixed + species if name in history] + turns
 
 
@@ -33,8 +34,8 @@ def drift(history, name: str) -> np.ndarray:
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
     that this mass and energy can carry. The outflow is the column out_<name>, if the history has one. With
     self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0. Energy and
-    angular momentum that driving has added are omitted; the angular momentum begins with its first known row, and has
-    no outflow.
+    angular momentum that driving has added are omitted. total_angular_momentum_z, with hydro.spin, is conserved to
+    rounding; angular_momentum_z, that of the velocities, begins with its first known row, and has no outflow.
     """
     total = history.numbers(name)
     if name == "energy" and "gravity_energy" in history:
@@ -42,7 +43,7 @@ def drift(history, name: str) -> np.ndarray:
     if name == "energy":
         for driven in ("driving_work", "driving_heat"):  # what driving has added since the start
             total = total - history.numbers(driven) if driven in history else total
-    if name == "angular_momentum_z" and "driving_angular_momentum" in history:
+    if name.endswith("angular_momentum_z") and "driving_angular_momentum" in history:
         total = total - history.numbers("driving_angular_momentum")
     if f"out_{name}" in history:
         lost = history.numbers(f"out_{name}")

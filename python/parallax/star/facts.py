@@ -330,7 +330,7 @@ def conservation_text(facts: Facts) -> str:
     momentum = max((abs(v) for n, v in facts.drifts.items() if n.startswith("momentum")), default=None)
     parts = [f"{name} {abs(facts.drifts[name]):.1e}" for name in ("mass", "energy") if name in facts.drifts]
     parts += [f"momentum {momentum:.1e}"] if momentum is not None else []
-    turns = facts.drifts.get("angular_momentum_z")
+    turns = facts.drifts.get("total_angular_momentum_z", facts.drifts.get("angular_momentum_z"))
     parts += [f"angular momentum {abs(turns):.1e}"] if turns is not None else []
     text = "relative drift of " + ", ".join(parts)
     if facts.losses:

@@ -63,6 +63,12 @@ def test_angular_momentum_counts_where_something_rotates():
     )
     assert analysis.conserved_names(table) == ["energy", "angular_momentum_z"]
     assert analysis.drift(table, "angular_momentum_z").tolist() == [0, 0, -0.25]
+    both = history(
+        time=[0, 1], energy=[2, 2], angular_momentum_z=[nan, 0.5], total_angular_momentum_z=[0.5, 0.25],
+        out_total_angular_momentum_z=[0, 0.125],
+    )
+    assert analysis.conserved_names(both) == ["energy", "total_angular_momentum_z", "angular_momentum_z"]
+    assert analysis.drift(both, "total_angular_momentum_z").tolist() == [0, -0.25]
     at_rest = history(time=[0, 1], energy=[2, 2], angular_momentum_z=[nan, 1e-15])
     assert analysis.conserved_names(at_rest) == ["energy"]
 

@@ -29,15 +29,15 @@ void for_ghosts(const face_strip& s, F&& f) {
       }
 }
 
-void fill_face(const face_strip& s, boundary kind, bool normal, bool upper, double fixed) {
+void fill_face(const face_strip& s, boundary kind, const variable& v, int axis, bool upper, double fixed) {
   if (kind == boundary::inflow) {
     for_ghosts(s, [&](double, double) { return fixed; });
   } else if (kind == boundary::reflecting) {
-    if (normal)
+    if (v.changes_sign_at(axis))
       for_ghosts(s, [](double, double mirrored) { return -mirrored; });
     else
       for_ghosts(s, [](double, double mirrored) { return mirrored; });
-  } else if (!normal || kind == boundary::zero_gradient || kind == boundary::problem) {
+  } else if (v.vector_axis != axis || v.axial || kind == boundary::zero_gradient || kind == boundary::problem) {
     for_ghosts(s, [](double edge, double) { return edge; });
   } else if (upper) {
     for_ghosts(s, [](double edge, double) { return std::fabs(edge); });
@@ -71,7 +71,7 @@ void fill_sides(double* tile, int n, const std::vector<variable>& variables, std
       const std::ptrdiff_t at_side = upper ? ghosts + n - 1 : ghosts;
       const face_strip strip{start + stride[axis] * at_side + first * (stride[a] + stride[b]),
                              upper ? stride[axis] : -stride[axis], stride[a], stride[b], static_cast<int>(width)};
-      fill_face(strip, d.sides[f], variables[v].vector_axis == axis, upper, fixed ? values.inflow[f][v] : 0.0);
+      fill_face(strip, d.sides[f], variables[v], axis, upper, fixed ? values.inflow[f][v] : 0.0);
     }
   }
 }
@@ -104,7 +104,7 @@ void fill_outside(double* tile, const block_mesh& mesh, slot_id slot, const std:
           from[axis] = face_is_upper(f) ? 2 * n - 1 - from[axis] : -1 - from[axis];
           const double* mirrored = cell(from[0], from[1], from[2]);
           for (std::size_t v = 0; v < state.size(); ++v)
-            to[v * volume] = variables[v].vector_axis == axis ? -mirrored[v * volume] : mirrored[v * volume];
+            to[v * volume] = variables[v].changes_sign_at(axis) ? -mirrored[v * volume] : mirrored[v * volume];
         }
   }
 }

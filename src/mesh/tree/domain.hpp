@@ -57,6 +57,11 @@ struct variable {
   int share_limiter = -1;
   /// With a density and an energy, the three variables of vector_axis 0, 1, 2 in a row are the momentum.
   quantity kind = quantity::other;
+  /// A component of an axial vector, such as an angular momentum: a reflecting boundary along another axis changes its
+  /// sign.
+  bool axial = false;
+
+  bool changes_sign_at(int axis) const { return vector_axis >= 0 && (vector_axis == axis) != axial; }
 };
 
 /// A valid domain; made by mesh_options::make_domain(), or directly in tests (then call check()).

@@ -275,6 +275,11 @@ result<setup> input::prepare() {
         fmt::format("run.device = \"{}\": expected a gas without species, found {}; devices do not advance them, "
                     "run.device = \"cpu\" does",
                     run.device, parameters->n_species)};
+  if (run.device != "cpu" && parameters->spin)
+    return error{
+        fmt::format("run.device = \"{}\": expected hydro.spin = false, found true; devices do not advance the spin, "
+                    "run.device = \"cpu\" does",
+                    run.device)};
   if (auto fine = run.check(); !fine) return fine.error();
   if (auto fine = refinement.check(); !fine) return fine.error();
   if (auto fine = driving.check(parameters->eos); !fine) return fine.error();
@@ -310,7 +315,8 @@ result<setup> input::prepare() {
 
   setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(),
           {},   *code_units, problem->modules(),      constant};
-  if (gravity.self || point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::angular_momentum_module>());
+  if (gravity.self || point_mass.mass > 0.0 || parameters->spin)
+    modules_.push_back(std::make_shared<gravity::angular_momentum_module>());
   if (point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::point_mass_module>(attractor));
   if (gravity.self) {
     if (auto open = check_isolated(*box); !open) return open.error();
@@ -322,10 +328,10 @@ result<setup> input::prepare() {
   if (omega != 0.0) {
     if (auto rotates = check_rotating(*box); !rotates) return rotates.error();
     s.hydro.omega = omega;
-    modules_.push_back(std::make_unique<rotating_frame>(omega));  // the last
+    modules_.push_back(std::make_unique<rotating_frame>(omega, spin_variable(s.hydro)));  // the last
   }
   for (const auto& m : modules_) s.modules.push_back(m.get());
-  const int n_var = variable_count(parameters->n_species);
+  const int n_var = variable_count(*parameters);
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::inflow) continue;
     s.sides.inflow[f].resize(n_var);
@@ -333,6 +339,11 @@ result<setup> input::prepare() {
   }
   for (int f = 0; f < mesh::face_count; ++f) {
     if (box->sides[f] != mesh::boundary::problem) continue;
+    if (parameters->spin)
+      return error{
+          fmt::format("mesh.sides[{}] = \"problem\": expected hydro.spin = false, found true; the spin beyond this "
+                      "boundary is not known",
+                      f)};
     if (!problem->gives_outside(f, run.t_end))
       return error{
           fmt::format("mesh.sides[{}] = \"problem\": expected a problem that knows the state beyond this boundary "

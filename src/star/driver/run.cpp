@@ -32,7 +32,7 @@ namespace {
 result<void> check_memory(const setup& s) {
   const double cells = std::pow(s.domain.block_size, 3);
   const double blocks = double(s.domain.root_blocks[0]) * s.domain.root_blocks[1] * s.domain.root_blocks[2];
-  const double needed = 3.0 * sizeof(double) * variable_count(s.hydro.n_species) * cells * blocks;
+  const double needed = 3.0 * sizeof(double) * variable_count(s.hydro) * cells * blocks;
   const double there = double(sysconf(_SC_PHYS_PAGES)) * double(sysconf(_SC_PAGESIZE));
   if (needed <= there) return {};
   return error{

@@ -23,7 +23,7 @@ void rotating_frame::after_stage(step::recipe& r, const stage_fields& f, std::ve
          .where = step::node_set::blocks,
          .reads = {{f.start}, {f.next}},
          .writes = {f.next},
-         .kernel = on.portable(device::portable(rotation_pass{omega_}), f.stage)});
+         .kernel = on.portable(device::portable(rotation_pass{omega_, spin_}), f.stage)});
 }
 
 }  // namespace plx::star

@@ -15,12 +15,14 @@ namespace plx::star {
 /// Requires: it is the last of the modules, so that it rotates what others add to the momenta too.
 class rotating_frame final : public step_module {
  public:
-  explicit rotating_frame(double omega) : omega_(omega) {}
+  /// `spin`: the first of the variables of the spin, or -1.
+  explicit rotating_frame(double omega, int spin = -1) : omega_(omega), spin_(spin) {}
   bool keeps_mass() const override { return true; }
   void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on) const override;
 
  private:
   double omega_;
+  int spin_;
 };
 
 }  // namespace plx::star

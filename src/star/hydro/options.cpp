@@ -30,6 +30,9 @@ void hydro_options::describe(config_table& table) {
              .choices = {"auto", "hllc", "hllc_lm", "hll", "lax_friedrichs"}});
   table.add("hydro.contact_steepening", contact_steepening,
             {.help = "full3d only: keep contact discontinuities of the density steep"});
+  table.add("hydro.spin", spin,
+            {.help = "evolve the angular momentum of each cell about its centre: the total is conserved to rounding; "
+                     "faces only, run.device cpu"});
   table.add("hydro.integrator", integrator,
             {.help = "strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
   table.add("hydro.density_floor", density_floor,
@@ -123,6 +126,7 @@ result<hydro_parameters> hydro_options::parameters(int n_species) const {
     return wrong("hydro.flux", "'" + flux + "'", "'auto' or 'hll', the only choices for hydro.scheme full3d");
   if (!full && contact_steepening)
     return wrong("hydro.contact_steepening", "true", "false: it requires hydro.scheme full3d");
+  if (full && spin) return wrong("hydro.spin", "true", "false: it requires hydro.scheme faces");
   if (index_of(integrator, {"rk3", "rk2"}) < 0)
     return wrong("hydro.integrator", "'" + integrator + "'", "'rk3' or 'rk2'");
   if (!(gamma > 1.0)) return wrong("hydro.gamma", std::to_string(gamma), "a value above 1");
@@ -145,7 +149,9 @@ result<hydro_parameters> hydro_options::parameters(int n_species) const {
                           dual_energy_switch,
                           dual_energy_reset,
                           static_cast<hydro_scheme>(shape),
-                          contact_steepening};
+                          contact_steepening,
+                          0.0,
+                          spin};
 }
 
 double hydro_options::courant_number() const { return cfl > 0.0 ? cfl : integrator == "rk2" ? 0.6 : 0.9; }

@@ -48,6 +48,7 @@ struct hydro_options {
   std::string reconstruction = "ppm";
   std::string flux = "auto";  ///< hllc for faces, hll for full3d
   bool contact_steepening = false;
+  bool spin = false;
   std::string integrator = "rk3";
   double density_floor = 1e-12;
   double pressure_floor = 1e-14;

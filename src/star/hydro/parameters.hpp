@@ -26,6 +26,7 @@ inline constexpr int i_species = 6;  ///< + species
 inline constexpr int max_species = 16;
 
 constexpr int variable_count(int n_species) { return i_species + n_species; }
+inline constexpr int spin_variables = 3;  ///< after the species, with hydro_parameters::spin
 
 inline constexpr int ghost_layers = 3;
 
@@ -65,7 +66,15 @@ struct hydro_parameters {
   /// Angular velocity of the mesh about the z axis. States are those of an inertial frame; what flows through a face,
   /// and the signal rate, are relative to the mesh.
   double omega = 0.0;
+  /// The angular momentum of each cell about its centre is evolved: kernel_spin.hpp. `faces` only.
+  bool spin = false;
 };
+
+constexpr int variable_count(const hydro_parameters& p) {
+  return variable_count(p.n_species) + (p.spin ? spin_variables : 0);
+}
+/// The first of the variables of the spin, or -1.
+constexpr int spin_variable(const hydro_parameters& p) { return p.spin ? variable_count(p.n_species) : -1; }
 
 /// The place of a block. The same cell has the same place, bit by bit, seen from any block of its level.
 struct block_place {
@@ -80,10 +89,10 @@ struct block_place {
   PLX_DEVICE double centre(int axis, int i) const { return lower[axis] + ((first[axis] + i) + 0.5) * dx; }
 };
 
-/// Input of a stage. Shapes: n_var = variable_count(parameters.n_species), M = n + 2 * ghost_layers.
+/// Input of a stage. Shapes: n_var = variable_count(parameters), M = n + 2 * ghost_layers.
 struct stage_input {
-  const double* tile = nullptr;   ///< [n_var][M][M][M] (k, j, i), conserved; `faces` does not use ghost cells at edges
-                                  ///< and corners, `full3d` does
+  const double* tile = nullptr;  ///< [n_var][M][M][M] (k, j, i), conserved; `faces` uses ghost cells at edges only with
+                                 ///< spin and at corners never, `full3d` uses all
   const double* u_old = nullptr;  ///< [n_var][n][n][n], the state at the start of the time step
   int n = 8;
   block_place place;

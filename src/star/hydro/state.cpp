@@ -9,17 +9,19 @@ namespace {
 std::vector<variable_info> named(std::initializer_list<const char*> names, const char* species, int n_species) {
   PLX_ASSERT(n_species >= 0 && n_species <= max_species, n_species);
   std::vector<variable_info> all;
-  for (const char* name : names) all.push_back({name, -1, -1});
+  for (const char* name : names) all.push_back({.name = name});
   for (int axis = 0; axis < 3; ++axis) all[i_momentum + axis].vector_axis = axis;
-  for (int s = 0; s < n_species; ++s) all.push_back({species + std::to_string(s), -1, -1});
+  for (int s = 0; s < n_species; ++s) all.push_back({.name = species + std::to_string(s)});
   return all;
 }
 }  // namespace
 
-std::vector<variable_info> conserved_variables(int n_species) {
+std::vector<variable_info> conserved_variables(int n_species, bool spin) {
   auto all = named({"dens", "mom1", "mom2", "mom3", "Etot", "tau"}, "rs", n_species);
   for (int v = 0; n_species > 0 && v < variable_count(n_species); ++v)
     if (v == i_density || v >= i_species) all[v].share_limiter = 0;
+  for (int axis = 0; spin && axis < 3; ++axis)
+    all.push_back({.name = "spin" + std::to_string(axis + 1), .vector_axis = axis, .axial = true});
   return all;
 }
 

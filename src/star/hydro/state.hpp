@@ -3,6 +3,7 @@
 //
 // Conserved variables of a cell, in this order in every tile and block:
 //   0 density   1..3 momentum x y z   4 total energy   5 entropy tracer   6.. partial densities rho X_s of the species
+//   with hydro_parameters::spin, after the species: x y z of the spin (star/hydro/spin.hpp)
 // The entropy tracer is tau = (thermal energy per volume)^(1/gamma), which is the internal energy for an ideal gas
 // (star/hydro/eos.hpp); it gives the pressure where other energy dominates (dual energy).
 //
@@ -25,9 +26,10 @@ struct variable_info {
   int vector_axis = -1;  ///< 0..2: a vector's component along that axis; it changes sign at a reflecting boundary
   /// Variables with the same value >= 0 share a common limiter in prolongation (density and partial densities).
   int share_limiter = -1;
+  bool axial = false;  ///< of an axial vector: at a reflecting boundary the other two components change sign
 };
-/// dens mom1 mom2 mom3 Etot tau rs0 rs1 ...: the names follow the order above.
-std::vector<variable_info> conserved_variables(int n_species);
+/// dens mom1 mom2 mom3 Etot tau rs0 rs1 ... spin1 spin2 spin3: the names follow the order above.
+std::vector<variable_info> conserved_variables(int n_species, bool spin = false);
 /// rho vel1 vel2 vel3 press tau s0 s1 ...: as written to mesh files, in the order of to_primitive's values.
 std::vector<variable_info> primitive_variables(int n_species);
 
@@ -39,7 +41,7 @@ struct primitive {
   std::array<double, max_species> fraction{};  ///< mass fractions of the species, sum one
 };
 
-/// Conserved values of a cell: u[v * stride] for v < variable_count(n_species).
+/// Conserved values of a cell: u[v * stride] for v < variable_count(n_species); without the spin.
 /// Requires: density > 0, pressure > eos.least_pressure(density), n_species <= max_species.
 void to_conserved(const equation_of_state& eos, const primitive& w, int n_species, double* u, std::ptrdiff_t stride);
 

@@ -26,9 +26,11 @@ namespace plx::star {
 namespace {
 
 /// Names of the conserved totals, in the order of the variables; "" for a variable that is not conserved.
-std::vector<std::string> total_names(int n_species) {
+std::vector<std::string> total_names(const hydro_parameters& p) {
   std::vector<std::string> names{"mass", "momentum_x", "momentum_y", "momentum_z", "energy", ""};
-  for (int s = 0; s < n_species; ++s) names.push_back(fmt::format("species_{}", s));
+  for (int s = 0; s < p.n_species; ++s) names.push_back(fmt::format("species_{}", s));
+  for (const char axis : {'x', 'y', 'z'})
+    if (p.spin) names.push_back(fmt::format("total_angular_momentum_{}", axis));
   return names;
 }
 
@@ -47,7 +49,7 @@ std::string header_of_history(const std::vector<std::string>& names, const std::
 
 result<void> run_files::append_history() {
   if (history_step_ == sim_.steps()) return {};
-  const std::vector<std::string> names = total_names(sim_.settings().hydro.n_species);
+  const std::vector<std::string> names = total_names(sim_.settings().hydro);
   const std::vector<double> totals = sim_.totals();
   row_changes_ = changes_since_start(totals);
   const double now = wall_s(), since = now - row_s_;

@@ -10,6 +10,7 @@
 #include "mesh/tree/regrid.hpp"
 #include "rt/for_loop.hpp"
 #include "star/refine/refinement.hpp"
+#include "star/state/spin.hpp"
 #include "star/step/block_place.hpp"
 #include "step/exchange.hpp"
 #include "step/round_end.hpp"
@@ -178,9 +179,12 @@ class moving_on {
     g_.make_room(slots_, room);
     for_loop(info_of("star.regrid"), std::size_t{0}, refined.size(), [&](std::size_t i) {
       mesh::refine_values(plan_, g_.mesh, g_.now, refined[i], g_.sides, tools_.scratch.mine().tile);
+      refine_spin(g_, plan_.refined[refined[i]]);
     });
-    for_loop(info_of("star.regrid"), std::size_t{0}, merged.size(),
-             [&](std::size_t i) { mesh::merge_values(plan_, g_.now, merged[i]); });
+    for_loop(info_of("star.regrid"), std::size_t{0}, merged.size(), [&](std::size_t i) {
+      mesh::merge_values(plan_, g_.now, merged[i]);
+      merge_spin(g_, plan_.merged[merged[i]]);
+    });
     tools_.costs.move(plan_.refined, plan_.merged);
   }
 
@@ -280,6 +284,7 @@ floor_counts build_initial(gas& g, const setup& s, const refinement_options& opt
       if (!filled[slot]) missing.push_back(slot);
     fill(missing);
   }
+  if (g.spin >= 0) start_spin(g, scratch);
   const floor_counts floors = check_blocks(g, s, {g.own().begin(), g.own().end()});
   refresh_mirrors(g);
   return floors;

@@ -7,6 +7,7 @@
 #include "star/runners/host_pass_data.hpp"
 #include "star/runners/stage_borders.hpp"
 #include "star/runners/step_account.hpp"
+#include "star/state/spin.hpp"
 #include "star/step/block_place.hpp"
 #include "star/step/gas_step.hpp"
 #include "star/step/portable_pass.hpp"
@@ -159,8 +160,8 @@ stepper::stepper(gas& g, const setup& s, unsigned workers)
       hydro_(s.hydro),
       scheme_(s.scheme),
       scratch_(workers, s.hydro, s.domain.block_size),
-      fluxes_(variable_count(s.hydro.n_species), s.domain.block_size),
-      left_(variable_count(s.hydro.n_species)) {
+      fluxes_(variable_count(s.hydro), s.domain.block_size),
+      left_(variable_count(s.hydro)) {
   passes_ = std::make_unique<passes>(*this, s.modules);
   runner_ = std::make_unique<step::task_runner>(passes_->all(), g.net);
   adopt_mesh();
@@ -214,6 +215,8 @@ void stepper::advance_block(slot_id slot, int stage, const double* potential, do
   reports_[slot].signal_rate = 0.0;
   note(slot, stage, out);
   for (int f = 0; f < mesh::face_count; ++f) {
+    if (gas_.spin >= 0 && ((to_register | to_sides) >> f & 1) != 0)
+      complete_spin_flux(m, slot, f, gas_.spin, out.face_flux[f]);
     if ((to_register >> f & 1) != 0) fluxes_.put(m, slot, f, out.face_flux[f]);
     if ((to_sides >> f & 1) != 0 && potential != nullptr) add_potential_energy(potential, f, in.n, out.face_flux[f]);
     if ((to_sides >> f & 1) != 0) left_.add(m, slot, f, out.face_flux[f], dt_ * scheme_.flux_weight[stage]);

@@ -18,9 +18,10 @@ namespace {
 // enough that the first ones are sent long before the last block has finished.
 constexpr std::size_t message_bytes = std::size_t{64} << 10;
 
-std::vector<mesh::variable> mesh_variables(int n_species) {
+std::vector<mesh::variable> mesh_variables(const hydro_parameters& p) {
   std::vector<mesh::variable> all;
-  for (const variable_info& v : conserved_variables(n_species)) all.push_back({v.name, v.vector_axis, v.share_limiter});
+  for (const variable_info& v : conserved_variables(p.n_species, p.spin))
+    all.push_back({.name = v.name, .vector_axis = v.vector_axis, .share_limiter = v.share_limiter, .axial = v.axial});
   all[i_density].kind = mesh::quantity::density;
   all[i_energy].kind = mesh::quantity::energy;
   return all;
@@ -32,11 +33,12 @@ gas::gas(const setup& s, step::exchange& with)
     : net(with),
       mesh(s.domain),
       parts(equal_parts(mesh, with.count())),
-      now(mesh_variables(s.hydro.n_species), s.domain.block_size),
-      stage_a(mesh_variables(s.hydro.n_species), s.domain.block_size),
-      stage_b(mesh_variables(s.hydro.n_species), s.domain.block_size),
+      now(mesh_variables(s.hydro), s.domain.block_size),
+      stage_a(mesh_variables(s.hydro), s.domain.block_size),
+      stage_b(mesh_variables(s.hydro), s.domain.block_size),
       sides(s.sides),
-      reach(s.hydro.scheme == hydro_scheme::full3d ? mesh::reach::full : mesh::reach::faces) {
+      reach(s.hydro.scheme == hydro_scheme::full3d || s.hydro.spin ? mesh::reach::full : mesh::reach::faces),
+      spin(spin_variable(s.hydro)) {
   adopt(mesh::block_mesh(s.domain));
 }
 
@@ -130,7 +132,7 @@ void fill_from_problem(const problem& p, const mesh::block_mesh& mesh, mesh::slo
 }
 
 worker_scratch::worker_scratch(unsigned workers, const hydro_parameters& parameters, int block_size) : all_(workers) {
-  const int n_var = variable_count(parameters.n_species);
+  const int n_var = variable_count(parameters);
   const auto rounded = [](std::size_t bytes) { return (bytes + 63) / 64 * 64; };
   const std::size_t face_bytes = rounded(sizeof(double) * n_var * block_size * block_size);
   const std::size_t kernel_bytes = rounded(stage_scratch_bytes(parameters, block_size));

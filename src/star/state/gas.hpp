@@ -59,6 +59,7 @@ struct gas {
   mesh::boundary_values sides;
   std::array<double, 3> stage_time{};      ///< of the states that the stages of the current step read
   mesh::reach reach = mesh::reach::faces;  ///< which ghosts the scheme reads
+  int spin = -1;                           ///< the first of the variables of the spin, if they are there
   std::vector<double> signal_rate;         ///< by slot: largest sum over axes of (|v| + c) / dx; of local blocks
 
   /// The blocks that this locality advances, in the order of the curve.
@@ -84,7 +85,7 @@ mesh::curve_parts equal_parts(const mesh::block_mesh& mesh, int count);
 /// Updates the mirrors of `now`. All localities call it, each in a task.
 void refresh_mirrors(gas& g);
 
-/// Averages of the problem's solution at time t over the cells of a block.
+/// Averages of the problem's solution at time t over the cells of a block, without the spin.
 void fill_from_problem(const problem& p, const mesh::block_mesh& mesh, mesh::slot_id slot, double t, double* values);
 
 /// Memory of each worker: a tile, the kernel's scratch, the fluxes of six faces. Indexed by plx::worker_index(), for

@@ -7,6 +7,7 @@
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
 #include "star/driver/agreement.hpp"
+#include "star/state/spin.hpp"
 
 namespace plx::star {
 
@@ -45,9 +46,11 @@ std::vector<double> totals(const gas& g, unsigned workers) {
   for_loop(info(), std::size_t{0}, blocks.size(), [&](std::size_t p) {
     const double dx = g.mesh.cell_width(blocks[p]), volume = dx * dx * dx;
     std::vector<exact_sum>& mine = parts[*worker_index()];
+    std::vector<double> whole;  // angular momentum in place of spin
     for (int v = 0; v < n_var; ++v) {
-      const lane_sums s =
-          add_all(g.now.block(blocks[p]) + static_cast<std::ptrdiff_t>(v) * g.now.cells(), g.now.cells());
+      const double* values = g.now.block(blocks[p]) + static_cast<std::ptrdiff_t>(v) * g.now.cells();
+      if (g.spin >= 0 && v >= g.spin) values = (whole = angular_momentum(g, blocks[p], v - g.spin)).data();
+      const lane_sums s = add_all(values, g.now.cells());
       for (int l = 0; l < lanes; ++l) mine[v].add((s.sum[l] - s.lost[l]) * volume);
     }
   });

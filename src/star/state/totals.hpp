@@ -11,7 +11,8 @@
 
 namespace plx::star {
 
-/// Integral of each conserved variable over the domain: [variable_count].
+/// Integral of each conserved variable over the domain: [variable_count]. In place of the spin, the angular momentum
+/// about the origin, spin included.
 /// Errors of the sum: within a block those of Kahan summation (about 1e-16 relative to the sum of magnitudes), between
 /// blocks none.
 std::vector<double> totals(const gas& g, unsigned workers);

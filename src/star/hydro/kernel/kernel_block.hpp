@@ -27,9 +27,10 @@ PLX_INLINE box_shape shape_for(int n) {
 
 /// Scratch of a box, in doubles from one base address; every part starts at a multiple of 64 bytes.
 struct workspace {
-  double* primitive;     ///< [var + 1][z + 2g][y + 2g][x + 2g]; edges and corners are not filled; last: the potential
+  double* primitive;     ///< [var + 1 (+ 9)][z + 2g][y + 2g][x + 2g]; edges and corners are not filled, but with spin
+                         ///< the layer beside edges; after the variables: the potential, then kernel_spin_cells.hpp
   double* z_difference;  ///< [var + 1][z][y][x]; last, as in those below: the work of gravity
-  double* plane;         ///< [var + 1][x + 2g][y]: one plane of them, transposed
+  double* plane;         ///< [var + 1 (+ 3)][x + 2g][y]: one plane of them, transposed
   double* x_transposed;  ///< [var + 1][x][y]
   double* x_difference;  ///< [var + 1][y][x]
   double* y_difference;  ///< [var + 1][y][x]
@@ -40,24 +41,24 @@ struct workspace {
   double* end;
 };
 
-PLX_INLINE workspace divide_scratch(double* base, int n_var, box_shape b) {
+PLX_INLINE workspace divide_scratch(double* base, const hydro_parameters& p, box_shape b) {
   auto take = [&base](std::ptrdiff_t doubles) __attribute__((always_inline)) {
     double* part = base;
     base += (doubles + 7) / 8 * 8;
     return part;
   };
-  const std::ptrdiff_t v = n_var;
+  const std::ptrdiff_t v = variable_count(p), moments = p.spin ? 3 : 0;
   workspace s{};
   s.faces = (b.x + 1) * 8;
   s.left = take(v * s.faces);
   s.right = take(v * s.faces);
   s.flux = take(v * s.faces);
-  s.plane = take((v + 1) * (b.x + 2 * g) * b.y);
+  s.plane = take((v + 1 + moments) * (b.x + 2 * g) * b.y);
   s.x_transposed = take((v + 1) * b.x * b.y);
   s.x_difference = take((v + 1) * b.x * b.y);
   s.y_difference = take((v + 1) * b.x * b.y);
   s.z_difference = take((v + 1) * b.x * b.y * b.z);
-  s.primitive = take((v + 1) * (b.x + 2 * g) * (b.y + 2 * g) * (b.z + 2 * g) + 8);
+  s.primitive = take((v + 1 + 3 * moments) * (b.x + 2 * g) * (b.y + 2 * g) * (b.z + 2 * g) + 8);
   s.end = base;
   return s;
 }
@@ -92,6 +93,9 @@ struct box_task {
   }
   /// The variables of `primitive`, `plane` and the differences.
   int stored() const { return n_var + (in.potential ? 1 : 0); }
+  /// The first of the three variables in `primitive`, and for the axis 0 in `plane`, that kernel_spin_cells.hpp finds
+  /// for the faces across an axis.
+  int moments_across(int axis) const { return n_var + 1 + 3 * axis; }
   /// The potential at a cell of `primitive` or `plane`, or nullptr.
   const double* potential_at(const double* cell, std::ptrdiff_t variable) const {
     return in.potential ? cell + n_var * variable : nullptr;
@@ -116,8 +120,9 @@ PLX_INLINE bool convert_row(const box_task& t, int from, int to, int j, int k) {
   bool floored = false;
   for (int i = from; i < to; i += lanes) {
     const int start = i + lanes <= to ? i : to - lanes;
-    floored |= to_primitive<Eos>(t.p, t.n_var, t.in.tile + t.in_tile(start, j, k), t.tile_variable(),
-                                 t.s.primitive + t.in_primitive(start, j, k), t.primitive_variable());
+    floored |=
+        to_primitive<Eos>(t.p, variable_count(t.p.n_species), t.in.tile + t.in_tile(start, j, k), t.tile_variable(),
+                          t.s.primitive + t.in_primitive(start, j, k), t.primitive_variable());
   }
   if (t.p.omega != 0.0) subtract_mesh_velocity(t, from, to, j, k);
   return floored;
@@ -135,17 +140,22 @@ PLX_INLINE void copy_potential(const box_task& t) {
     }
 }
 
-/// The box and its six arms of g layers.
+/// How many cells beyond both ends of the box are read in row (j, k), or -1 if none of the row is.
+PLX_INLINE int arm_of(const box_task& t, int j, int k) {
+  const auto beyond = [](int x, int n) { return x < 0 ? -x : x >= n ? x - n + 1 : 0; };
+  const int y = beyond(j, t.b.y), z = beyond(k, t.b.z);
+  if (y == 0 && z == 0) return g;
+  if (y == 0 || z == 0) return t.p.spin && y + z == 1 ? 1 : 0;
+  return t.p.spin && y == 1 && z == 1 ? 0 : -1;
+}
+
+/// The box and its six arms of g layers; with spin, also the cells beside those of the arms' first layers.
 template <class Eos>
 bool convert_box(const box_task& t) {
   bool floored = false;
   for (int k = -g; k < t.b.z + g; ++k)
-    for (int j = -g; j < t.b.y + g; ++j) {
-      const bool outside_z = k < 0 || k >= t.b.z, outside_y = j < 0 || j >= t.b.y;
-      if (outside_y && outside_z) continue;
-      const int arm = outside_y || outside_z ? 0 : g;
-      floored |= convert_row<Eos>(t, -arm, t.b.x + arm, j, k);
-    }
+    for (int j = -g; j < t.b.y + g; ++j)
+      if (const int arm = arm_of(t, j, k); arm >= 0) floored |= convert_row<Eos>(t, -arm, t.b.x + arm, j, k);
   return floored;
 }
 
@@ -222,9 +232,12 @@ template <reconstruction scheme, riemann_solver solver, class Eos>
 void sweep_x(const box_task& t, int k) {
   const std::ptrdiff_t area = std::ptrdiff_t{t.in.n} * t.in.n;
   const std::ptrdiff_t plane_variable = t.row() * t.b.y, box_area = t.b.x * t.b.y;
-  for (int v = 0; v < t.stored(); ++v)
+  const auto take = [&](int v) {
     transpose_plane(t.s.primitive + v * t.primitive_variable() + t.in_primitive(-g, 0, k), t.row(),
                     t.s.plane + v * plane_variable, t.b.y, t.b.y, t.b.x + 2 * g);
+  };
+  for (int v = 0; v < t.stored(); ++v) take(v);
+  for (int v = 0; t.p.spin && v < 3; ++v) take(t.moments_across(0) + v);
   for (int j = 0; j < t.b.y; j += lanes) {
     line_view line{t.s.plane + g * t.b.y + j,
                    t.b.y,

@@ -325,7 +325,7 @@ bool convert_cube(const box_task& t) {
 template <class Eos>
 bool advance_block_full3d(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch,
                           tally& sums) {
-  const int n_var = variable_count(p.n_species);
+  const int n_var = variable_count(p);
   plane_workspace s = divide_planes(scratch, n_var);
   workspace w{};
   w.primitive = s.primitive;

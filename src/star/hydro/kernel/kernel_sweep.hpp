@@ -9,6 +9,7 @@
 #include "star/hydro/kernel/kernel_positive.hpp"
 #include "star/hydro/kernel/kernel_reconstruct.hpp"
 #include "star/hydro/kernel/kernel_species.hpp"
+#include "star/hydro/kernel/kernel_spin.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -23,7 +24,7 @@ struct sweep_output {
   const double* potential;  ///< of cell 0, or nullptr; from cell to cell as the primitive variables
 };
 
-/// The place of a line, for hydro_parameters::omega: x and y of its cells, if they are the same along the line, and the
+/// The place of a line; for hydro_parameters::omega: x and y of its cells, if they are the same along the line, and the
 /// place and the index of its first face.
 struct line_place {
   vd x, y;
@@ -148,7 +149,7 @@ template <reconstruction scheme, riemann_solver solver, class Eos>
 PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double step, const line_place& place,
                       const sweep_output& out) {
   const Eos eos(p.eos);
-  const int n_var = variable_count(p.n_species);
+  const int n_var = variable_count(p), spin = variable_count(p.n_species);
   for (int v = 0; v < i_species; ++v)
     if (v > i_density && v < i_energy)  // velocities
       reconstruct_variable<scheme, false>(line, v);
@@ -157,12 +158,15 @@ PLX_DEVICE void sweep(const hydro_parameters& p, const line_view& line, double s
   // The bound on the fractions (kernel_species.hpp) requires face values between the two cells, which MP5 does not
   // ensure.
   constexpr reconstruction species_scheme = scheme == reconstruction::mp5 ? reconstruction::ppm : scheme;
-  for (int v = i_species; v < n_var; ++v) reconstruct_variable<species_scheme, true>(line, v);
+  for (int v = i_species; v < spin; ++v) reconstruct_variable<species_scheme, true>(line, v);
+  if (p.spin) turn_velocities(line, spin);
   gas_fluxes<solver>(line, eos);
   limit_fluxes<skips_similar<scheme>>(line, eos, step);
   if (p.n_species > 0) species_fluxes(line, p.n_species, step);
   if (p.omega != 0.0) add_motion(line, p.omega, place);
+  if (p.spin) spin_fluxes(line, spin, n_var + 1 + 3 * (line.normal - i_momentum), place.block.dx);
   difference_fluxes(line, n_var, out);
+  if (p.spin) add_moments(line, spin, place.block.dx, out.difference, out.cell, out.variable);
   if (out.potential) sum_work(line, n_var, out);
 }
 

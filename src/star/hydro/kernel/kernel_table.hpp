@@ -6,6 +6,7 @@
 
 #include "star/hydro/kernel/kernel.hpp"
 #include "star/hydro/kernel/kernel_full3d.hpp"
+#include "star/hydro/kernel/kernel_spin_cells.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -71,8 +72,8 @@ void report(const tally& sums, double dx, stage_output& out) {
 template <class Eos>
 bool advance_faces(const hydro_parameters& p, const stage_input& in, stage_output& out, double* scratch, tally& sums) {
   const box_shape b = shape_for(in.n);
-  const int n_var = variable_count(p.n_species);
-  const workspace s = divide_scratch(scratch, n_var, b);
+  const int n_var = variable_count(p);
+  const workspace s = divide_scratch(scratch, p, b);
   const box_function advance_one = choose<Eos>(p);
   bool floored = false;
   for (int z = 0; z < in.n; z += b.z)
@@ -81,6 +82,7 @@ bool advance_faces(const hydro_parameters& p, const stage_input& in, stage_outpu
         const box_task task{p, in, out, s, b, x, y, z, n_var};
         floored |= convert_box<Eos>(task);
         copy_potential(task);
+        if (p.spin) find_spin(task);
         advance_one(task, sums);
       }
   return floored;
@@ -100,8 +102,8 @@ void advance(const hydro_parameters& p, const stage_input& in, stage_output& out
 template <class Eos>
 void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, int count, int index,
                const vd (&centre)[2], tally& sums) {
-  double copy[(i_species + max_species) * lanes];
-  const int n_var = variable_count(p.n_species);
+  double copy[(i_species + max_species + spin_variables) * lanes];
+  const int n_var = variable_count(p);
   vd finite = all(0.0);
   for (int v = 0; v < n_var; ++v) {
     for (int l = 0; l < lanes; ++l) copy[v * lanes + l] = u[v * variable + (l < count ? l : 0)];
@@ -135,9 +137,9 @@ void check(const hydro_parameters& p, double* u, int n, const block_place& place
 
 std::size_t scratch_doubles(const hydro_parameters& p, int n) {
   double* base = nullptr;
-  const int n_var = variable_count(p.n_species);
+  const int n_var = variable_count(p);
   const double* end =
-      p.scheme == hydro_scheme::full3d ? divide_planes(base, n_var).end : divide_scratch(base, n_var, shape_for(n)).end;
+      p.scheme == hydro_scheme::full3d ? divide_planes(base, n_var).end : divide_scratch(base, p, shape_for(n)).end;
   return static_cast<std::size_t>(reinterpret_cast<std::uintptr_t>(end) / sizeof(double));
 }
 

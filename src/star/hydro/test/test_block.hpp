@@ -39,7 +39,7 @@ struct stage_values {
 
 inline stage_values run_stage(const hydro_parameters& p, stage_input in, isa which = active_isa()) {
   stage_values r;
-  const std::size_t n_var = variable_count(p.n_species);
+  const std::size_t n_var = variable_count(p);
   r.u.assign(n_var * cells_of(in.n), 0.0);
   r.out.u_new = r.u.data();
   for (int side = 0; side < 6; ++side) {
@@ -66,7 +66,7 @@ class test_block {
   int n() const { return n_; }
   double dx() const { return 1.0 / n_; }
   double time() const { return time_; }
-  std::size_t variables() const { return static_cast<std::size_t>(variable_count(p_.n_species)); }
+  std::size_t variables() const { return static_cast<std::size_t>(variable_count(p_)); }
   const hydro_parameters& parameters() const { return p_; }
   std::vector<double>& u() { return u_; }
   const stage_output& last() const { return last_; }
@@ -172,7 +172,7 @@ class test_block {
 /// speeds.
 inline std::vector<double> random_tile(const hydro_parameters& p, int n, unsigned seed, double contrast) {
   const int m = n + 2 * ghost_layers;
-  std::vector<double> tile(variable_count(p.n_species) * cells_of(m));
+  std::vector<double> tile(variable_count(p) * cells_of(m));
   std::mt19937_64 bits(seed);
   auto uniform = [&bits] { return static_cast<double>(bits() >> 11) * 0x1p-53; };
   for (std::size_t c = 0; c < cells_of(m); ++c) {
