@@ -331,9 +331,9 @@ int main(int argc, char** argv) {
     const auto read = app::read_command(program, options, argc, argv);
     if (read && program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
-    if (read && (c.print_config || c.validate)) return answer_without_run(c, options, o, table);
-    return run(c, options, o, table, read);
+    if (read && (c.print_config || c.validate)) return app::end_program(answer_without_run(c, options, o, table));
+    return app::end_program(run(c, options, o, table, read));
   } catch (...) {
-    return app::exit_of_exception(program);
+    return app::end_program(app::exit_of_exception(program));
   }
 }

@@ -8,9 +8,11 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -216,6 +218,10 @@ result<run_plan> plan_of_resumed(const command_line& c, parquet::parquet_options
   if (!c.input.empty() || !c.out.empty())
     return error{"--resume: expected neither an input file nor --out: the folder has its options"};
   const run_plan plan{app::without_slash(c.resume), {}, true};
+  if (auto r = check_program_of(plan.folder, "plx-parquet"); !r) return r.error();
+  std::error_code failed;
+  if (!std::filesystem::exists(plan.folder + "/checkpoint.h5", failed))
+    return missing_checkpoint(plan.folder, "plx-parquet", "checkpoint.h5");
   const auto from = parquet::read_parquet_checkpoint(plan.folder);
   if (!from) return from.error();
   auto options = parquet::options_of_resumed(plan.folder, *from, c.sets);
@@ -295,9 +301,9 @@ int main(int argc, char** argv) {
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
     const auto plan = read ? prepare(c, o, table) : result<run_plan>(read.error());
     if (plan && c.print_config) return answer(table.text_effective());
-    if (plan && c.validate) return answer_validate(c, options, o);
-    return run(c, options, o, plan);
+    if (plan && c.validate) return app::end_program(answer_validate(c, options, o));
+    return app::end_program(run(c, options, o, plan));
   } catch (...) {
-    return app::exit_of_exception(program);
+    return app::end_program(app::exit_of_exception(program));
   }
 }

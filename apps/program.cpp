@@ -1,10 +1,12 @@
 #include "program.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <sstream>
@@ -34,6 +36,8 @@ result<void> check_values(int argc, char** argv) {
     const std::string_view a = argv[i];
     if (a.starts_with("--") && a.find('=') == a.size() - 1)
       return error{fmt::format("{}: expected a value after '='", printable(a))};
+    if (a.empty())  // such as an unset variable of the shell
+      return error{fmt::format("expected a value after '{}', found an empty text", printable(argv[i - 1]))};
   }
   return {};
 }
@@ -51,7 +55,10 @@ std::pair<std::string, int> failure_of_exception() {
         "-d) is reached; raise it, or use fewer workers (--threads)",
         failed};
   } catch (const std::bad_alloc&) {
-    return {fmt::format("out of memory: {}", advice_on_memory), failed};
+    rlimit limit{};
+    const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    const std::string raise = limited ? fmt::format("raise ulimit -v ({} MB), or ", limit.rlim_cur / 1000000) : "";
+    return {fmt::format("out of memory: {}{}", raise, advice_on_memory), failed};
   } catch (const std::exception& e) {
     return {e.what(), failed};
   }
@@ -135,6 +142,12 @@ int exit_of_exception(const CLI::App& app) {
     const auto [message, code] = failure_of_exception();
     return complain(message, code);
   }
+}
+
+int end_program(int code) {
+  if (code == finished) return code;
+  std::fflush(nullptr);
+  std::_Exit(code);
 }
 
 unsigned workers_of_run(const common_options& c, const runtime_options& options) {

@@ -53,6 +53,10 @@ int answer(const std::string& text, int code = finished);
 /// The exit code of the exception that is being handled, after its message.
 int exit_of_exception(const CLI::App& app);
 
+/// The last call of main() of a program that uses OpenBLAS. After an error it ends the process without destructors of
+/// libraries: OpenBLAS's waits for its threads, which retry for ever to allocate where address space is limited.
+int end_program(int code);
+
 /// The workers that a run would start.
 unsigned workers_of_run(const common_options& c, const runtime_options& options);
 /// The number of workers, and the folder of the run for measurements unless --plx: names another.

@@ -12,6 +12,9 @@ from . import NotARun, ReadError
 
 
 def main(arguments=None) -> int:
+    for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     parser = _parser()
     options, options_of_program = parser.parse_known_args(arguments)
     if options.command == "what-if":
@@ -28,7 +31,7 @@ def main(arguments=None) -> int:
     except BrokenPipeError:
         return 0
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
+        where = f"{error.filename}: " if error.filename else "cannot write: "
         return _fail(f"{where}{error.strerror or error}")
 
 

@@ -79,17 +79,60 @@ result<void> folder_lock::take(const std::string& folder) {
   }
 }
 
+std::optional<std::string> folder_lock::holder_of(const std::string& folder) {
+  const int d = open((folder + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
+  if (d < 0) return std::nullopt;
+  std::optional<std::string> holder;
+  if (flock(d, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) holder = read_owner(d);
+  close(d);
+  return holder;
+}
+
+result<void> check_program_of(const std::string& folder, std::string_view program) {
+  const auto text = read_file(folder + "/run.json");
+  if (!text) return {};
+  constexpr std::string_view key = "\"program\": \"";
+  const std::size_t at = text->find(key);
+  if (at == text->npos) return {};
+  const std::string found = text->substr(at + key.size(), text->find('"', at + key.size()) - at - key.size());
+  if (found == program) return {};
+  return error{fmt::format("{}: holds a run of {}; expected one of {}, or another folder", folder, found, program)};
+}
+
+error missing_checkpoint(const std::string& folder, std::string_view program, const std::string& checkpoint) {
+  if (const auto holder = folder_lock::holder_of(folder))
+    return error{fmt::format("the folder '{}' is in use by process {}; wait until it has ended", folder, *holder)};
+  if (auto r = check_program_of(folder, program); !r) return r.error();
+  std::error_code failed;
+  const bool was_run = std::filesystem::exists(folder + "/config.toml", failed);
+  return error{fmt::format("{}: expected the folder of a run with {}, found none; {}", folder, checkpoint,
+                           was_run ? "the run has ended before its first checkpoint: remove the folder and start the "
+                                     "run again"
+                                   : "start a new run")};
+}
+
 result<void> begin_run_folder(const std::string& folder, folder_lock& lock, const std::string& config,
-                              const std::string& otherwise) {
+                              std::string_view program, const std::string& checkpoint) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
   if (failed) return error{fmt::format("{}: expected a folder that can be created: {}", folder, failed.message())};
   if (auto r = lock.take(folder); !r) return r;
+  if (auto r = check_program_of(folder, program); !r) return r;
   const std::string file = folder + "/config.toml";
   if (std::filesystem::exists(file, failed))
     return error{fmt::format("{}: contains the files of another run; choose another folder with --out, or {}", folder,
-                             otherwise)};
+                             std::filesystem::exists(folder + "/" + checkpoint, failed)
+                                 ? "continue the run in it: --resume " + folder
+                                 : "remove it: the run has ended before its first checkpoint")};
   return write_file(file, config);
+}
+
+result<void> reopen_run_folder(const std::string& folder, folder_lock& lock, std::string_view program,
+                               const std::string& checkpoint) {
+  std::error_code failed;
+  if (!std::filesystem::exists(folder + "/" + checkpoint, failed)) return missing_checkpoint(folder, program, checkpoint);
+  if (auto r = check_program_of(folder, program); !r) return r;
+  return lock.take(folder);
 }
 
 void folder_lock::release() {

@@ -4,7 +4,9 @@
 // Example: star/output/test/run_folder_test.cpp
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/result.hpp"
 
@@ -25,6 +27,8 @@ class folder_lock {
   /// log.
   result<void> take(const std::string& folder);
   void release();
+  /// The process that holds the lock of a folder, as "4711 on host"; empty if none does.
+  static std::optional<std::string> holder_of(const std::string& folder);
   bool is_held() const { return descriptor_ >= 0; }
 
  private:
@@ -32,9 +36,22 @@ class folder_lock {
   int descriptor_ = -1;
 };
 
-/// Creates the folder of a new run, locks it, and writes its config.toml. `otherwise`: what to do with the files of
-/// another run. Errors: the folder cannot be created, is locked, or has a config.toml, which is kept.
+/// Creates the folder of a new run of `program`, locks it, and writes its config.toml. `checkpoint`: the file in the
+/// folder with which a run can be continued. Errors: the folder cannot be created, is locked, or has files of a run,
+/// which are kept; the message says whether to continue that run.
 result<void> begin_run_folder(const std::string& folder, folder_lock& lock, const std::string& config,
-                              const std::string& otherwise);
+                              std::string_view program, const std::string& checkpoint);
+
+/// Locks the folder of a run of `program` that is to be continued. Errors: it is no run of this program, is in use, or
+/// has no file `checkpoint`.
+result<void> reopen_run_folder(const std::string& folder, folder_lock& lock, std::string_view program,
+                               const std::string& checkpoint);
+
+/// Why a run cannot be continued that has no `checkpoint` (shown to the user): it is in use, of another program, has
+/// ended too early, or does not exist. Changes nothing.
+error missing_checkpoint(const std::string& folder, std::string_view program, const std::string& checkpoint);
+
+/// Error if the folder holds a run of another program, by its run.json.
+result<void> check_program_of(const std::string& folder, std::string_view program);
 
 }  // namespace plx

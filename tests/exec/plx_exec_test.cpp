@@ -322,11 +322,24 @@ TEST(PlxExec, TheFileOfTheLivePageIsRemovedAtTheEnd) {
   EXPECT_FALSE(exists(folder + "/live.url"));
 }
 
-TEST(PlxExec, AnUnwritableFolderIsOneLineAndTheProgramContinues) {
-  const outcome o = measure("/proc/none", "%BIN%/locks", "");
+TEST(PlxExec, AnUnwritableFolderIsRefusedBeforeTheProgramRuns) {
+  const std::string file = fresh_folder() + "/file";
+  std::ofstream(file) << "no folder";
+  for (const std::string& folder : {std::string("/proc/none"), file, std::string("\"\"")}) {
+    const outcome o = measure(folder, "%BIN%/locks", "");
+    EXPECT_EQ(o.exit_code, 125) << folder;
+    EXPECT_THAT(o.err, HasSubstr("folder"));
+    EXPECT_THAT(o.out, IsEmpty());
+  }
+}
+
+TEST(PlxExec, ARelativeFolderIsThatOfTheCommand) {
+  const std::string folder = fresh_folder();
+  const outcome o = run("cd " + folder + " && mkdir other && exec %BIN%/plx-exec -o out sh -c 'cd other; exec %BIN%/locks'");
   EXPECT_EQ(o.exit_code, 0);
-  EXPECT_THAT(o.err, HasSubstr("/proc/none"));
-  EXPECT_THAT(o.out, HasSubstr("done"));
+  EXPECT_THAT(o.err, HasSubstr("see " + folder + "/out/"));
+  EXPECT_TRUE(exists(folder + "/out/waits.csv"));
+  EXPECT_FALSE(exists(folder + "/other/out"));
 }
 
 TEST(PlxExec, ATraceHasARowPerThread) {

@@ -527,8 +527,10 @@ void program::finish() noexcept {
     if (locked) lock.unlock();
     const auto done = parts_->run->finish();  // reports its errors itself
     const auto own = parts_->write_own(now, locked);
-    if (!done || !own) complain(done ? own.error().message : done.error().message);
-    if (parts_->says_where) parts_->say_where(now, locked);
+    if (!done || !own)
+      complain(done ? own.error().message : done.error().message);
+    else if (parts_->says_where)
+      parts_->say_where(now, locked);
     parts_->run->end_live_page();
   } catch (const std::exception& x) {
     complain(x.what());

@@ -123,11 +123,14 @@ settings checked(const arguments& w, const char* own) {
   return *std::move(s);
 }
 
-/// Protects files of an earlier run unless --force is given. An unreadable folder is reported at the program's end.
-void check_folder(const std::string& folder) {
-  std::error_code unreadable;
-  const bool empty = std::filesystem::is_empty(folder, unreadable);
-  if (!unreadable && !empty)
+/// Makes the folder. Protects files of an earlier run unless `force`.
+void make_folder(const std::string& folder, bool force) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (failed || access(folder.c_str(), W_OK | X_OK) != 0)
+    fail(125, fmt::format("the folder '{}' cannot be written: {}. Choose another with -o FOLDER", folder,
+                          failed ? failed.message() : std::strerror(errno)));
+  if (!force && !std::filesystem::is_empty(folder, failed))
     fail(125, fmt::format("the folder '{}' is not empty: expected an empty or a new one, so that files of an earlier "
                           "run are kept. Choose another with -o FOLDER, or replace the files with --force",
                           folder));
@@ -285,7 +288,7 @@ bool is_linked_with(const std::string& path, const std::string& library) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const arguments w = read(argc, argv);
+  arguments w = read(argc, argv);
   if (w.first >= argc) fail(125, "expected the name of a program to run; see plx-exec --help");
   const settings asked = checked(w, argv[0]);
   const char* name = argv[w.first];
@@ -294,7 +297,10 @@ int main(int argc, char** argv) {
   if (access(path.c_str(), X_OK) != 0) fail(126, fmt::format("'{}': {}", path, std::strerror(errno)));
   if (auto can = can_be_measured(path); !can) fail(125, can.error().message);
 
-  if (!w.force) check_folder(folder_of_rank(asked.output));
+  if (asked.output.empty()) fail(125, "-o: expected a folder, found an empty text");
+  make_folder(folder_of_rank(asked.output), w.force);
+  // The program and its children may change their folder.
+  w.settings.push_back("--plx:output=" + std::filesystem::absolute(asked.output).string());
 
   std::string libraries = library("libplx-exec.so");
   if (is_linked_with(path, "libgomp.so.1")) libraries += ":" + library("libplx-gomp.so");

@@ -2,8 +2,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "io/hdf5_file.hpp"
@@ -14,7 +16,17 @@ namespace plx::mesh {
 
 namespace {
 
-constexpr const char* advice = "remove it to continue from the previous one";
+/// What to do about a checkpoint that cannot be read.
+std::string advice_for(const std::string& checkpoint) {
+  const std::filesystem::path path(checkpoint);
+  std::error_code failed;
+  std::string previous;
+  for (const auto& e : std::filesystem::directory_iterator(path.parent_path(), failed))
+    if (e.path().extension() == ".h5" && e.path().filename() < path.filename() && e.path().string() > previous)
+      previous = e.path().string();
+  return previous.empty() ? "there is no earlier one: start the run again"
+                          : fmt::format("remove it to continue from '{}'", previous);
+}
 
 /// Reads the named data of an open checkpoint, or of a part of one. Thread safety: under hdf5_lock(). Errors: one line
 /// that names the checkpoint, and the part if it is one.
@@ -62,7 +74,7 @@ std::string checkpoint_reader::path() const {
 
 error checkpoint_reader::damaged(const std::string& what) const {
   const std::string where = part_.empty() ? "" : fmt::format("its part '{}': ", part_);
-  return error{fmt::format("checkpoint '{}' is damaged: {}{}; {}", checkpoint_, where, what, advice)};
+  return error{fmt::format("checkpoint '{}' is damaged: {}{}; {}", checkpoint_, where, what, advice_for(checkpoint_))};
 }
 
 result<void> checkpoint_reader::check_size() {
@@ -83,7 +95,7 @@ result<void> checkpoint_reader::check_size() {
   if (!part_.empty())
     return damaged(fmt::format("it is truncated: expected {} bytes, found {}", size->expected, size->found));
   return error{fmt::format("checkpoint '{}' is truncated: expected {} bytes, found {}; {}", checkpoint_, size->expected,
-                           size->found, advice)};
+                           size->found, advice_for(checkpoint_))};
 }
 
 result<void> checkpoint_reader::check_format(const char* expected) const {

@@ -52,14 +52,13 @@ void parquet_output::add_name(std::string name, double exact) {
 
 result<parquet_output> parquet_output::create(std::string folder, const std::string& config, const parquet_options& o) {
   parquet_output out(std::move(folder), o);
-  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, "continue the run in it: --resume " + out.folder_); !r)
-    return r.error();
+  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, "plx-parquet", "checkpoint.h5"); !r) return r.error();
   return out;
 }
 
 result<parquet_output> parquet_output::reopen(std::string folder, const parquet_options& o) {
   parquet_output out(std::move(folder), o);
-  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
+  if (auto r = reopen_run_folder(out.folder_, *out.lock_, "plx-parquet", "checkpoint.h5"); !r) return r.error();
   return out;
 }
 

@@ -27,25 +27,14 @@ constexpr correlation_estimate correlation_estimates::*correlation_members[] = {
 
 result<dca_output> dca_output::create(std::string folder, const std::string& config) {
   dca_output out(std::move(folder));
-  std::error_code missing;
-  const std::string otherwise = std::filesystem::exists(out.file("checkpoint.h5"), missing)
-                                    ? "continue the run in it: --resume " + out.folder_
-                                    : "remove it: the run has ended before its first checkpoint";
-  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, otherwise); !r) return r.error();
+  if (auto r = begin_run_folder(out.folder_, *out.lock_, config, "plx-dca", "checkpoint.h5"); !r) return r.error();
   out.checkpoint_.options = config;
   return out;
 }
 
 result<dca_output> dca_output::reopen(std::string folder) {
   dca_output out(std::move(folder));
-  std::error_code failed;
-  if (!std::filesystem::exists(out.file("checkpoint.h5"), failed))
-    return error{
-        fmt::format("{}: expected the folder of a run with a checkpoint.h5, found none; {}", out.folder_,
-                    std::filesystem::exists(out.file("config.toml"), failed)
-                        ? "the run has ended before its first checkpoint: remove the folder and start the run again"
-                        : "start a new run")};
-  if (auto r = out.lock_->take(out.folder_); !r) return r.error();
+  if (auto r = reopen_run_folder(out.folder_, *out.lock_, "plx-dca", "checkpoint.h5"); !r) return r.error();
   auto c = read_dca_checkpoint(out.file("checkpoint.h5"));
   if (!c) return c.error();
   if (auto r = check_same_run(*c, out.file("config.toml")); !r) return r.error();

@@ -13,6 +13,7 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "io/folder_lock.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
@@ -295,8 +296,7 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
 result<std::string> newest_checkpoint(const std::string& folder) {
   const std::vector<std::string> all = run_folder(folder).checkpoints();
   if (!all.empty()) return all.back();
-  return error{
-      fmt::format("'{}' has no checkpoint ({}/checkpoint/*.h5); expected the folder of a run", folder, folder)};
+  return missing_checkpoint(folder, "plx-star", "checkpoint/*.h5");
 }
 
 result<resume_point> find_resume_point(const std::string& path) {

@@ -32,6 +32,7 @@ result<void> run_folder::check_free(const std::string& path) {
   for (const fs::directory_entry& e : fs::directory_iterator(path, code))
     empty = empty && (e.path().filename() == folder_lock::name || e.path().filename() == "live.url");
   if (code) return file_error("list", path, code.value());
+  if (auto r = check_program_of(path, "plx-star"); !r) return r;
   if (!empty)
     return error{
         fmt::format("the output folder '{}' exists and is not empty; name another with --out, or continue "

@@ -73,7 +73,7 @@ TEST_F(Checkpoint, DamagedSizesAreFoundBeforeAllocation) {
         overwrite(at + byte, "\x7f");
         const auto c = read_checkpoint(path_);  // throws nothing
         if (!c) {
-          EXPECT_THAT(c.error().message, HasSubstr("remove it to continue from the previous one"));
+          EXPECT_THAT(c.error().message, HasSubstr("there is no earlier one: start the run again"));
         }
         overwrite(at + byte, std::string(1, whole[at + byte]));
         ++changed;
@@ -290,7 +290,9 @@ TEST_F(CheckpointOfParts, NamesTheErrorOfAPart) {
   EXPECT_THAT(values_error(), HasSubstr("its part 'a.part0': it is truncated: expected"));
   fs::remove(part(0));
   EXPECT_THAT(values_error(),
-              HasSubstr("its part 'a.part0': No such file or directory; remove it to continue from the previous"));
+              HasSubstr("its part 'a.part0': No such file or directory; there is no earlier one: start the run again"));
+  std::ofstream(folder_ / "Z.h5") << "an earlier one";
+  EXPECT_THAT(values_error(), HasSubstr("remove it to continue from '" + (folder_ / "Z.h5").string() + "'"));
 }
 
 TEST_F(CheckpointOfParts, DamagedCellsAndNames) {
