@@ -130,7 +130,8 @@ result<void> begin_run_folder(const std::string& folder, folder_lock& lock, cons
 result<void> reopen_run_folder(const std::string& folder, folder_lock& lock, std::string_view program,
                                const std::string& checkpoint) {
   std::error_code failed;
-  if (!std::filesystem::exists(folder + "/" + checkpoint, failed)) return missing_checkpoint(folder, program, checkpoint);
+  if (!std::filesystem::exists(folder + "/" + checkpoint, failed))
+    return missing_checkpoint(folder, program, checkpoint);
   if (auto r = check_program_of(folder, program); !r) return r;
   return lock.take(folder);
 }

@@ -335,7 +335,8 @@ TEST(PlxExec, AnUnwritableFolderIsRefusedBeforeTheProgramRuns) {
 
 TEST(PlxExec, ARelativeFolderIsThatOfTheCommand) {
   const std::string folder = fresh_folder();
-  const outcome o = run("cd " + folder + " && mkdir other && exec %BIN%/plx-exec -o out sh -c 'cd other; exec %BIN%/locks'");
+  const outcome o =
+      run("cd " + folder + " && mkdir other && exec %BIN%/plx-exec -o out sh -c 'cd other; exec %BIN%/locks'");
   EXPECT_EQ(o.exit_code, 0);
   EXPECT_THAT(o.err, HasSubstr("see " + folder + "/out/"));
   EXPECT_TRUE(exists(folder + "/out/waits.csv"));

@@ -19,7 +19,8 @@ struct RunFolder : testing::Test {
   void put(const char* name, const std::string& text) { ASSERT_TRUE(write_file(path + "/" + name, text)); }
   std::string missing() { return missing_checkpoint(path, "plx-dca", "checkpoint.h5").message; }
 
-  const std::string path = (std::filesystem::temp_directory_path() / ("plx-folder-" + std::to_string(getpid()))).string();
+  const std::string path =
+      (std::filesystem::temp_directory_path() / ("plx-folder-" + std::to_string(getpid()))).string();
 };
 
 TEST_F(RunFolder, BeginsAndIsReopenedWithItsCheckpoint) {
@@ -29,7 +30,8 @@ TEST_F(RunFolder, BeginsAndIsReopenedWithItsCheckpoint) {
   put("run.json", "{\n  \"program\": \"plx-dca\",\n}\n");
   put("checkpoint.h5", "");
   folder_lock other;
-  EXPECT_THAT(reopen_run_folder(path, other, "plx-dca", "checkpoint.h5").error().message, HasSubstr("is in use by process"));
+  EXPECT_THAT(reopen_run_folder(path, other, "plx-dca", "checkpoint.h5").error().message,
+              HasSubstr("is in use by process"));
   lock.release();
   EXPECT_TRUE(reopen_run_folder(path, other, "plx-dca", "checkpoint.h5"));
 }
@@ -52,7 +54,9 @@ TEST_F(RunFolder, FilesOfAnotherRunAreKept) {
   folder_lock lock;
   ASSERT_TRUE(begin_run_folder(path, lock, "a = 1\n", "plx-dca", "checkpoint.h5"));
   lock.release();
-  const auto again = [&] { return begin_run_folder(path, lock, "a = 2\n", "plx-dca", "checkpoint.h5").error().message; };
+  const auto again = [&] {
+    return begin_run_folder(path, lock, "a = 2\n", "plx-dca", "checkpoint.h5").error().message;
+  };
   EXPECT_THAT(again(), HasSubstr("or remove it: the run has ended before its first checkpoint"));
   put("checkpoint.h5", "");
   EXPECT_THAT(again(), HasSubstr("or continue the run in it: --resume " + path));

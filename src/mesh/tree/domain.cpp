@@ -21,8 +21,9 @@ result<void> check_box(const domain& d) {
     if (d.root_blocks[a] < 1 || d.root_blocks[a] > 1023)
       return error{fmt::format("mesh.root_blocks[{}] = {}: expected 1 to 1023", a, d.root_blocks[a])};
     if (!(d.lower[a] < d.upper[a]) || !std::isfinite(d.upper[a] - d.lower[a]))
-      return error{fmt::format("mesh.lower[{}] = {} and mesh.upper[{}] = {}: expected lower < upper, and a finite difference", a, d.lower[a], a,
-                               d.upper[a])};
+      return error{
+          fmt::format("mesh.lower[{}] = {} and mesh.upper[{}] = {}: expected lower < upper, and a finite difference", a,
+                      d.lower[a], a, d.upper[a])};
     width[a] = (d.upper[a] - d.lower[a]) / d.root_blocks[a];
   }
   for (int a = 1; a < 3; ++a)
