@@ -1,5 +1,5 @@
 """Text of the repository: no trailing blanks, no tabs, no unfinished marks, no paths of one person's machine, no large
-files, no operator= by value, a final line end; and no folder of more than 30 entries.
+files, no operator= by value, a final line end, no long lines in pages; and no folder of more than 30 entries.
 Usage: check_text.py [ROOT]; exit code 1 if there is a violation."""
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path
 
 LIMIT_BYTES = 1_000_000
 LIMIT_ENTRIES = 30
+LIMIT_PROSE = 130  # characters in a line of a page, outside of tables, code and pictures
 NUMBERED = "docs/decisions"  # found by number; not limited
 BINARY = {".png", ".gz", ".h5", ".athdf", ".pdf", ".ico"}
 NO_TEXT = ("tests/fuzz/corpus/",)  # inputs of a fuzzer, named by their hash
@@ -60,6 +61,16 @@ def check_file(path: Path, name: str) -> list[str]:
     problems = [] if not text or text.endswith("\n") else [f"{name}: no line end at the end of the file"]
     for number, line in enumerate(text.split("\n"), 1):
         problems += [f"{name}:{number}: {what}" for rule, what in RULES if rule.search(line)]
+    return problems + (check_prose(text, name) if path.suffix == ".md" else [])
+
+
+def check_prose(text: str, name: str) -> list[str]:
+    """Lines of a page that are too long to be read in an editor beside another."""
+    problems, in_code = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        in_code ^= line.lstrip().startswith("```")
+        if len(line) > LIMIT_PROSE and not in_code and not line.startswith(("|", "!", "    ")):
+            problems.append(f"{name}:{number}: {len(line)} characters; expected at most {LIMIT_PROSE}")
     return problems
 
 

@@ -28,6 +28,12 @@ def test_ordinary_lines_pass(tmp_path, line):
     assert check_text.check_file(tmp_path / "a.md", "a.md") == []
 
 
+def test_long_lines_of_pages_are_found_outside_of_tables_and_code():
+    long = "word " * 27
+    assert check_text.check_prose(f"a\n{long}\n", "a.md") == ["a.md:2: 135 characters; expected at most 130"]
+    assert check_text.check_prose(f"|{long}|\n```\n{long}\n```\n![{long}](x.png)\n", "a.md") == []
+
+
 def test_file_that_is_not_text_is_named(tmp_path):
     (tmp_path / "a.md").write_bytes(b"\xff\xfe")
     assert "not UTF-8 at byte 0" in check_text.check_file(tmp_path / "a.md", "a.md")[0]

@@ -16,7 +16,7 @@ namespace plx::mesh {
 
 namespace {
 
-/// What to do about a checkpoint that cannot be read.
+/// The advice for a checkpoint that cannot be read.
 std::string advice_for(const std::string& checkpoint) {
   const std::filesystem::path path(checkpoint);
   std::error_code failed;
