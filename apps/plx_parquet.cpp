@@ -8,11 +8,9 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <tuple>
 #include <utility>
 
@@ -218,10 +216,7 @@ result<run_plan> plan_of_resumed(const command_line& c, parquet::parquet_options
   if (!c.input.empty() || !c.out.empty())
     return error{"--resume: expected neither an input file nor --out: the folder has its options"};
   const run_plan plan{app::without_slash(c.resume), {}, true};
-  if (auto r = check_program_of(plan.folder, "plx-parquet"); !r) return r.error();
-  std::error_code failed;
-  if (!std::filesystem::exists(plan.folder + "/checkpoint.h5", failed))
-    return missing_checkpoint(plan.folder, "plx-parquet", "checkpoint.h5");
+  if (auto r = check_resumable(plan.folder, "plx-parquet", "checkpoint.h5"); !r) return r.error();
   const auto from = parquet::read_parquet_checkpoint(plan.folder);
   if (!from) return from.error();
   auto options = parquet::options_of_resumed(plan.folder, *from, c.sets);

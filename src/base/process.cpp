@@ -6,7 +6,7 @@ namespace plx {
 
 std::string host_name() {
   char name[256] = {};
-  return gethostname(name, sizeof name - 1) == 0 ? name : "";
+  return gethostname(name, sizeof name - 1) == 0 && name[0] != 0 ? name : "unknown";
 }
 
 no_signals::no_signals() noexcept {

@@ -8,7 +8,7 @@
 
 namespace plx {
 
-/// As gethostname(); empty if it fails.
+/// As gethostname(); "unknown" if it fails.
 std::string host_name();
 
 /// Blocks all signals in the calling thread, and in the threads that it starts, while the object exists: they are for

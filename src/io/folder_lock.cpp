@@ -127,12 +127,16 @@ result<void> begin_run_folder(const std::string& folder, folder_lock& lock, cons
   return write_file(file, config);
 }
 
-result<void> reopen_run_folder(const std::string& folder, folder_lock& lock, std::string_view program,
-                               const std::string& checkpoint) {
+result<void> check_resumable(const std::string& folder, std::string_view program, const std::string& checkpoint) {
   std::error_code failed;
   if (!std::filesystem::exists(folder + "/" + checkpoint, failed))
     return missing_checkpoint(folder, program, checkpoint);
-  if (auto r = check_program_of(folder, program); !r) return r;
+  return check_program_of(folder, program);
+}
+
+result<void> reopen_run_folder(const std::string& folder, folder_lock& lock, std::string_view program,
+                               const std::string& checkpoint) {
+  if (auto r = check_resumable(folder, program, checkpoint); !r) return r;
   return lock.take(folder);
 }
 

@@ -1,7 +1,7 @@
-// The right of one process to write into a folder.
+// The folder of a run: the right of one process to write into it, its beginning, and its continuation.
 //
 // Thread safety: none. Cost: system calls. Errors: one line with the folder and the process that uses it.
-// Example: star/output/test/run_folder_test.cpp
+// Example: io/test/folder_lock_test.cpp
 #pragma once
 
 #include <optional>
@@ -42,8 +42,10 @@ class folder_lock {
 result<void> begin_run_folder(const std::string& folder, folder_lock& lock, const std::string& config,
                               std::string_view program, const std::string& checkpoint);
 
-/// Locks the folder of a run of `program` that is to be continued. Errors: it is no run of this program, is in use, or
-/// has no file `checkpoint`.
+/// Error if the folder has no run of `program` with a file `checkpoint`, which would be continued.
+result<void> check_resumable(const std::string& folder, std::string_view program, const std::string& checkpoint);
+
+/// Locks the folder of a run that is to be continued. Errors: those of check_resumable(), and that it is in use.
 result<void> reopen_run_folder(const std::string& folder, folder_lock& lock, std::string_view program,
                                const std::string& checkpoint);
 

@@ -95,7 +95,7 @@ def begun(folder):
 
 def test_wrong_resumes_get_one_line(begun):
     for arguments, words in (
-        (["--resume", "nowhere"], "nowhere/checkpoint.h5"),
+        (["--resume", "nowhere"], "nowhere: expected the folder of a run with checkpoint.h5"),
         (["in.toml", "--resume", "out"], "neither an input file nor --out"),
         (["--resume", "out", "--set", "model.u=3"], "model.u: a resumed run cannot change it; expected 1.0"),
         (["--resume", "out", "--set", "grid.frequencies=[2, 3]"], "grid.frequencies: a resumed run cannot change it"),

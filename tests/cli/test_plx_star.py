@@ -194,7 +194,7 @@ def test_folder_of_a_run(folder):
     expected = {"config.toml", "run.json", "history.csv", "counters.csv", "profile.csv", "workers.csv", "exact.csv"}
     expected |= {"trace.json.gz", "log.txt", "checkpoint/sedov.00000006.h5"}
     expected |= {"waits.csv", "diagnose.csv", "timeline.csv", "concurrency.csv", "scatter.csv"}
-    expected |= {"critical_path.csv", "critical_path.json"}
+    expected |= {"critical_path.csv", "critical_path.json", "what_if.trace"}
     expected |= {f"mesh/sedov.0000{i}.{kind}" for i in (0, 1) for kind in ("athdf", "xdmf")}
     assert names == expected
     trace = json.loads(gzip.decompress((out / "trace.json.gz").read_bytes()))

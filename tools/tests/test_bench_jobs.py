@@ -49,17 +49,18 @@ def rows_of(folder):
 
 
 def test_all_parts_run_with_their_settings(folder):
-    parts = [f"net/{part}" for part in ("alone", "round_trip", "rates", "bandwidth", "all_reduce")]
-    tcp = ["net/round_trip_tcp tcp,self", "net/rates_tcp tcp,self"]
-    mpi = ["net/round_trip_over_mpimpi", "net/rates_over_mpimpi", "net/flood", "net/flood_over_mpimpi"]
-    assert rows_of(folder()) == [*parts, *tcp, *mpi]
+    own = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "put", "atomics")
+    others = ["put_tcp tcp,self", "atomics_tcp tcp,self", "put_over_mpimpi", "atomics_over_mpimpi"]
+    others += ["round_trip_tcp tcp,self", "rates_tcp tcp,self", "round_trip_over_mpimpi", "rates_over_mpimpi"]
+    others += ["flood", "flood_over_mpimpi"]
+    assert rows_of(folder()) == [f"net/{part}" for part in (*own, *others)]
 
 
 def test_without_ucx_its_settings_are_not_tried(folder, capsys):
-    parts = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "flood")
+    parts = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "put", "atomics", "flood")
     assert rows_of(folder("mpi")) == [f"net/{part}" for part in parts]
-    left_out = "round_trip_tcp, rates_tcp, round_trip_over_mpi, rates_over_mpi, flood_over_mpi"
-    assert f"{left_out} are omitted" in capsys.readouterr().out
+    omitted = "put_tcp, atomics_tcp, put_over_mpi, atomics_over_mpi, round_trip_tcp, rates_tcp, round_trip_over_mpi, "
+    assert f"{omitted}rates_over_mpi, flood_over_mpi are omitted" in capsys.readouterr().out
 
 
 def test_without_mpirun_one_line_says_so(folder, capsys, monkeypatch):

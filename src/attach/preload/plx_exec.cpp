@@ -127,7 +127,7 @@ settings checked(const arguments& w, const char* own) {
 void make_folder(const std::string& folder, bool force) {
   std::error_code failed;
   std::filesystem::create_directories(folder, failed);
-  if (failed || access(folder.c_str(), W_OK | X_OK) != 0)
+  if (failed || access(folder.c_str(), R_OK | W_OK | X_OK) != 0)
     fail(125, fmt::format("the folder '{}' cannot be written: {}. Choose another with -o FOLDER", folder,
                           failed ? failed.message() : std::strerror(errno)));
   if (!force && !std::filesystem::is_empty(folder, failed))

@@ -18,12 +18,13 @@ namespace {
 
 /// The advice for a checkpoint that cannot be read.
 std::string advice_for(const std::string& checkpoint) {
-  const std::filesystem::path path(checkpoint);
+  const std::filesystem::path path(checkpoint), folder = path.has_parent_path() ? path.parent_path() : ".";
   std::error_code failed;
   std::string previous;
-  for (const auto& e : std::filesystem::directory_iterator(path.parent_path(), failed))
-    if (e.path().extension() == ".h5" && e.path().filename() < path.filename() && e.path().string() > previous)
-      previous = e.path().string();
+  for (std::filesystem::directory_iterator at(folder, failed), end; !failed && at != end; at.increment(failed))
+    if (at->path().extension() == ".h5" && at->path().filename() < path.filename() && at->path().string() > previous)
+      previous = at->path().string();
+  if (failed) return "continue from an earlier one, or start the run again";
   return previous.empty() ? "there is no earlier one: start the run again"
                           : fmt::format("remove it to continue from '{}'", previous);
 }

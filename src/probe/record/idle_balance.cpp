@@ -35,7 +35,8 @@ idle_balance::line idle_balance::apply(ticks now, const change& c) noexcept {
   const auto passed = static_cast<double>(at - before);
   double value = value_.load(std::memory_order_relaxed) + passed * rate_.load(std::memory_order_relaxed);
   double alone = alone_.load(std::memory_order_relaxed) + passed * alone_rate_.load(std::memory_order_relaxed);
-  const double left = c.hands_over ? std::max(0.0, value - c.charged_to) : 0;
+  // Negative if this worker was charged until a time after `at`: the caller's thread was delayed since it read `now`.
+  const double left = c.hands_over ? value - c.charged_to : 0;
   busy_ += c.busy, idle_ += c.idle, parked_ += c.parked;
   const int others = busy_ - (c.stays ? 1 : 0);
   alone += c.parked_for;

@@ -263,6 +263,7 @@ class scheduler {
   task* take_chosen(worker& w);  // deterministic mode
   task* look_for_work(worker& w, ticks now);
   task* take_injected(worker& w) noexcept;
+  task* take_others(worker& w) noexcept;
   void stop_watching() noexcept;
   task* stop_searching(worker& w) noexcept;
   [[nodiscard]] bool worth_staying(const worker& w) const noexcept;

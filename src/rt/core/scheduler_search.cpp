@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
@@ -102,6 +101,8 @@ task* scheduler::next_task(worker& w) {
       w.next_check = w.boundary + spans_.check;
       fire_timers(w.boundary);
       run_pollers(w);
+      if (w.others_first) [[unlikely]]
+        if (task* t = take_others(w)) return t;
       if (benched(w)) [[unlikely]]
         if (task* t = next_task_on_bench(w)) return t;
     }
@@ -143,8 +144,6 @@ task* scheduler::next_resumed(worker& w) noexcept {
 // Tasks that precede the deque. Alternates between inbox and urgent queue, so that neither starves the other.
 task* scheduler::take_placed(worker& w) noexcept {
   if (high_.empty() && w.inbox.empty()) [[likely]]
-    return nullptr;
-  if (std::exchange(w.skips_placed, false)) [[unlikely]]
     return nullptr;
   if (task* t = (w.turn & 1u) != 0 ? w.inbox.pop() : high_.pop()) return t;
   return (w.turn & 1u) != 0 ? high_.pop() : w.inbox.pop();
@@ -234,7 +233,13 @@ task* scheduler::try_next_task(worker& w) {
   if (task* t = w.deque.pop()) return t;
   split_slice(w);
   w.in_task = false;  // the work of timers and pollers is not the task's
-  task* t = look_for_work(w, now_ticks());
+  task* t = nullptr;
+  if (w.others_first) {
+    fire_timers(now_ticks());
+    run_pollers(w);
+    t = take_others(w);
+  }
+  if (t == nullptr) t = look_for_work(w, now_ticks());
   w.in_task = true;
   return t;
 }
@@ -247,9 +252,19 @@ void scheduler::requeue(task* t) {
 }
 
 void scheduler::put_off(worker& w, task* t) {
-  w.skips_placed = true;
+  w.others_first = true;
+  w.next_check = 0;  // timers and pollers, too, may resume a task that frees a stack
   requeue(t);
   sched_yield();
+}
+
+// The queue of the task that was put off comes last: low-priority and injected tasks would not be found behind it.
+task* scheduler::take_others(worker& w) noexcept {
+  w.others_first = false;
+  if (task* t = w.deque.pop()) return t;
+  if (task* t = low_.pop()) return t;
+  if (task* t = steal(w, now_ticks())) return t;
+  return injected_.pop();
 }
 
 // A task is handed over only while `searching` is set. The giver stores the task, then checks the flag again; the

@@ -96,7 +96,7 @@ struct worker {
   std::vector<unsigned> groups;                            // end in `victims` of each group of equal distance
   std::uint64_t rng;
   unsigned turn = 0;          // counts loop rounds, so that the injection queue is checked periodically
-  bool skips_placed = false;  // once: see scheduler::put_off()
+  bool others_first = false;  // see scheduler::put_off()
 
   timer_queue timers;
   parker sleep;

@@ -56,7 +56,7 @@ class ParquetCheckpoint : public testing::Test {
   // The tables of an empty run.
   parquet_output* tables() {
     static parquet_options o;
-    if (!tables_) tables_ = *parquet_output::reopen(folder, o);
+    if (!tables_) tables_ = *parquet_output::create(folder, "", o);
     return &*tables_;
   }
   parquet_solution solve_on(unsigned localities, int stop_after) {

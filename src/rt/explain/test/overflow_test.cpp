@@ -256,6 +256,32 @@ TEST(overflow_death, a_task_without_memory_for_a_larger_stack_waits_for_it) {
   EXPECT_EXIT(std::_Exit(start_large_tasks_without_memory()), testing::ExitedWithCode(0), "");
 }
 
+// Memory comes from a low-priority task, and from one that a timer makes ready: both precede the task that waits for
+// it.
+int free_memory_later(bool by_timer) {
+  std::atomic<int> large{0};
+  bool waited = false;
+  plx::future<void> later;
+  after_stacks_are_used_up(1, [&] {
+    const auto frees = [&] {
+      waited = large == 0;
+      const rlimit none{RLIM_INFINITY, RLIM_INFINITY};
+      setrlimit(RLIMIT_AS, &none);
+    };
+    plx::executor().with_stack_size(8 << 20).post([&large] { ++large; });
+    if (by_timer)
+      later = plx::make_ready_future_after(20ms).then([frees](plx::future<void>) { frees(); });
+    else
+      plx::executor().with_priority(plx::priority::low).post(frees);
+  });
+  return waited && large == 1 ? 0 : 1;
+}
+
+TEST(overflow_death, tasks_that_free_memory_precede_the_one_that_waits_for_it) {
+  EXPECT_EXIT(std::_Exit(free_memory_later(false)), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(std::_Exit(free_memory_later(true)), testing::ExitedWithCode(0), "");
+}
+
 // There is memory for some stacks of a size, not for the number that is usually allocated at once.
 int start_a_large_task_in_little_memory() {
   plx::runtime rt({.workers = 1, .bind = false});
