@@ -85,8 +85,8 @@ result<stored_trace> read_run(const std::string& run) {
   std::error_code ignored;
   if (!fs::exists(run, ignored)) return error{fmt::format("'{}' does not exist: expected the folder of a run", run)};
   if (!fs::is_directory(run, ignored)) return read_what_if_trace(run);
-  for (const char* place : {"/what_if.trace"})
-    if (fs::exists(run + place, ignored)) return read_what_if_trace(run + place);
+  const std::string file = run + "/what_if.trace";
+  if (fs::exists(file, ignored)) return read_what_if_trace(file);
   return error{fmt::format("'{}' has no what_if.trace: record one with PLX_TRACE=1 PLX_OUTPUT={}", run, run)};
 }
 
@@ -108,7 +108,7 @@ int main(int argc, char** argv) {
   if (auto r = read_questions(c); !r) return complain(r.error().message);
   const auto run = read_run(c.run);
   if (!run) return complain(run.error().message);
-  const auto report = ask_what_if(*run, c.asked);
+  const auto report = predict_changes(*run, c.asked);
   if (!report) return complain(report.error().message);
   std::fputs((c.json ? what_if_json(*report) : what_if_text(*report)).c_str(), stdout);
   return report->refusal.empty() ? 0 : 1;

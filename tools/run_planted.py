@@ -23,14 +23,19 @@ MOST_TIME = 10  # times what the tests take without an error: a test that does n
 
 
 def update_copy() -> None:
-    """Copies what differs, so that only that is built again."""
+    """Copies what differs, so that only that is built again, and deletes files that the sources no longer have."""
     listed = output_of(["git", "-C", str(ROOT), "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
     if listed is None:
         fail("cannot list the sources: ./plx test --planted needs a git checkout")
-    for name in filter(None, listed.split("\0")):
+    names = {name for name in listed.split("\0") if name and (ROOT / name).is_file()}
+    for folder, folders, files in os.walk(COPY):
+        if Path(folder) == COPY:
+            folders[:] = [name for name in folders if name not in ("build", ".venv")]
+        for path in (Path(folder, file) for file in files):
+            if path.relative_to(COPY).as_posix() not in names:
+                path.unlink()
+    for name in names:
         source, copy = ROOT / name, COPY / name
-        if not source.is_file():
-            continue
         if not copy.exists() or source.read_bytes() != copy.read_bytes():
             copy.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(source, copy)

@@ -16,11 +16,7 @@ def main(arguments=None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
     parser = _parser()
-    options, options_of_program = parser.parse_known_args(arguments)
-    if options.command == "what-if":
-        options.questions = options_of_program  # plx-what-if knows them
-    elif options_of_program:
-        parser.error(f"unrecognized arguments: {' '.join(options_of_program)}")
+    options = parser.parse_args(arguments)
     if options.command is None:
         parser.print_help()
         return 2
@@ -134,16 +130,18 @@ def _parser() -> argparse.ArgumentParser:
     merge.add_argument("run", type=Path, help="folder of the run")
     merge.add_argument("--out", type=Path, metavar="FILE", help="the trace (default: run/merged_trace.json.gz)")
 
+    from .performance.what_if import add_questions
+
     what_if = command(
         _what_if, "what-if",
         help="predict what a change would bring: workers, faster task types, no locks",
         description="Replays the trace of a run (PLX_TRACE=1) on simulated workers, by the program plx-what-if. Prints first how "
-        "far the replay is off without a change, then predictions: docs/why-slow.md. Questions: --workers N, --scale "
-        "TYPE=FACTOR, --without-locks, --without-lock NAME, --priority TYPE=high, --without-messages; none: a table of the "
-        "usual ones.",
+        "far the replay is off without a change, then predictions: docs/why-slow.md. The default without questions "
+        "is a table of half the time for the largest task types, twice the workers, and no waits for locks.",
     )
     what_if.add_argument("run", type=Path, help="folder of the run")
     what_if.add_argument("--program", type=Path, default=Path("plx-what-if"), help="the simulator (./plx what-if builds it)")
+    add_questions(what_if)
 
     scale = command(
         _scale, "scale",
@@ -174,9 +172,9 @@ def _merge_traces(options) -> int:
 
 
 def _what_if(options) -> int:
-    from .performance.what_if import run
+    from .performance.what_if import arguments_of, run
 
-    return run(options.program, [str(options.run), *options.questions])
+    return run(options.program, arguments_of(options))
 
 
 def _scale(options) -> int:

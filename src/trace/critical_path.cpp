@@ -119,8 +119,8 @@ critical_path find_critical_path(const trace_graph& g) {
 
 double span_of(const trace_graph& g, name_factors factors) { return longest_paths(g, scaled(g, factors)).span; }
 
-std::vector<what_if> ask_what_if(const replay_model& m, const trace_graph& g, std::span<const name_id> names,
-                                 double factor) {
+std::vector<what_if> predict_changes(const replay_model& m, const trace_graph& g, std::span<const name_id> names,
+                                     double factor) {
   if (g.worker_count() == 0) return {};
   const double as_it_was = m.run().time;
   std::vector<what_if> answers;
@@ -166,7 +166,7 @@ critical_path_report report_critical_path(const trace_graph& g, const trace_data
   std::vector<name_id> names;
   for (const path_kind& k : r.path.kinds)
     if (names.size() < most_asked && k.path > 0) names.push_back(k.name);
-  r.half = ask_what_if(replay_model(g, d), g, names, 0.5);
+  r.half = predict_changes(replay_model(g, d), g, names, 0.5);
   return r;
 }
 

@@ -63,8 +63,8 @@ struct what_if {
 
 /// The effect for each name. The span is exact for the recorded graph; the wall time is an estimate for the recorded
 /// number of workers, by replay. Requires: `m` was made from `g`.
-std::vector<what_if> ask_what_if(const replay_model& m, const trace_graph& g, std::span<const name_id> names,
-                                 double factor);
+std::vector<what_if> predict_changes(const replay_model& m, const trace_graph& g, std::span<const name_id> names,
+                                     double factor);
 
 // The critical path and the scaled durations as a text table, as CSV and as JSON.
 //

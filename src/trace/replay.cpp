@@ -20,14 +20,14 @@ class replay_player {
     for (index i = 0; i < m.nodes_.size(); ++i) inputs_[i] = m.nodes_[i].n_inputs;
     for (index i = 0; i < m.n_slices_; ++i) progress_[i] = m.nodes_[i].first_action;
     for (const unsigned recorded : m.workers_) {
-      crew& mine = crews_.emplace_back();
-      mine.first = static_cast<index>(places_.size());
-      mine.n = c.workers != 0 ? c.workers : recorded;
-      places_.resize(places_.size() + mine.n);
-      for (index w = mine.n; w > 0; --w) mine.idle.push_back(mine.first + w - 1);
+      worker_pool& pool = pools_.emplace_back();
+      pool.first = static_cast<index>(places_.size());
+      pool.n = c.workers != 0 ? c.workers : recorded;
+      places_.resize(places_.size() + pool.n);
+      for (index w = pool.n; w > 0; --w) pool.idle.push_back(pool.first + w - 1);
     }
-    for (index l = 0; l < crews_.size(); ++l)
-      for (index w = 0; w < crews_[l].n; ++w) places_[crews_[l].first + w].locality = l;
+    for (index l = 0; l < pools_.size(); ++l)
+      for (index w = 0; w < pools_[l].n; ++w) places_[pools_[l].first + w].locality = l;
   }
 
   replayed run() {
@@ -68,7 +68,7 @@ class replay_player {
     std::deque<index> inbox;
   };
   /// The workers of a locality, and its shared queues.
-  struct crew {
+  struct worker_pool {
     index first = 0, n = 0;
     std::vector<index> idle;
     std::deque<index> urgent, due, injected, low;
@@ -125,47 +125,47 @@ class replay_player {
     const node& what = m_.nodes_[n];
     if ((what.flags & replay_model::of_device) != 0) return begin_on_device(n, now);
     if (what.worker != 0 || priority(n) != 0) return put(n, now, no_place);
-    crew& mine = crews_[what.locality];
+    worker_pool& pool = pools_[what.locality];
     const bool first = (what.flags & (replay_model::resumed | replay_model::by_message)) != 0;
-    (first ? mine.due : mine.injected).push_back(n);
-    wake(mine, now, pickup(what));
+    (first ? pool.due : pool.injected).push_back(n);
+    wake(pool, now, pickup(what));
   }
 
   /// Queues a ready slice; `by`: the worker that made it ready.
   void put(index n, double now, index by) {
     const node& what = m_.nodes_[n];
-    crew& mine = crews_[what.locality];
+    worker_pool& pool = pools_[what.locality];
     if (what.worker != 0) {
-      const index w = mine.first + (what.worker - 1u) % mine.n;
+      const index w = pool.first + (what.worker - 1u) % pool.n;
       places_[w].inbox.push_back(n);
-      const auto idle = std::find(mine.idle.begin(), mine.idle.end(), w);
-      if (idle == mine.idle.end()) return;
-      mine.idle.erase(idle);
+      const auto idle = std::find(pool.idle.begin(), pool.idle.end(), w);
+      if (idle == pool.idle.end()) return;
+      pool.idle.erase(idle);
       return at(now + pickup(what), event::wakes, w);
     }
     const int urgency = priority(n);
     const bool own = by < first_device() && places_[by].locality == what.locality;
     if (urgency == 1)
-      mine.urgent.push_back(n);
+      pool.urgent.push_back(n);
     else if (urgency == 2)
-      mine.low.push_back(n);
+      pool.low.push_back(n);
     else if (own)
       places_[by].ready.push_back(n);
     else
-      mine.injected.push_back(n);
-    wake(mine, now, pickup(what));
+      pool.injected.push_back(n);
+    wake(pool, now, pickup(what));
   }
 
   [[nodiscard]] double pickup(const node& n) const { return changes_.workers != 0 ? m_.usual_pickup(n) : n.pickup; }
 
-  void wake(crew& mine, double now, double after) {
-    if (mine.idle.empty()) return;
-    const index w = mine.idle.back();
-    mine.idle.pop_back();
+  void wake(worker_pool& pool, double now, double after) {
+    if (pool.idle.empty()) return;
+    const index w = pool.idle.back();
+    pool.idle.pop_back();
     at(now + after, event::wakes, w);
   }
 
-  [[nodiscard]] index first_device() const { return crews_.back().first + crews_.back().n; }
+  [[nodiscard]] index first_device() const { return pools_.back().first + pools_.back().n; }
 
   void begin_on_device(index n, double now) {
     index p = no_place;
@@ -192,26 +192,26 @@ class replay_player {
 
   void find_work(index p, double now) {
     place& me = places_[p];
-    crew& mine = crews_[me.locality];
+    worker_pool& pool = pools_[me.locality];
     const bool inbox_first = (++turn_ & 1u) != 0;
     index n = trace_graph::none;
     for (std::deque<index>* q :
-         {inbox_first ? &me.inbox : &mine.urgent, inbox_first ? &mine.urgent : &me.inbox, &mine.due})
+         {inbox_first ? &me.inbox : &pool.urgent, inbox_first ? &pool.urgent : &me.inbox, &pool.due})
       if (n == trace_graph::none && !q->empty()) n = take_front(*q);
     if (n == trace_graph::none && !me.ready.empty()) n = take_back(me.ready);
-    if (n == trace_graph::none && !mine.injected.empty()) n = take_front(mine.injected);
-    if (n == trace_graph::none) n = steal(p, mine);
-    if (n == trace_graph::none && !mine.low.empty()) n = take_front(mine.low);
-    if (n == trace_graph::none) return mine.idle.push_back(p);
+    if (n == trace_graph::none && !pool.injected.empty()) n = take_front(pool.injected);
+    if (n == trace_graph::none) n = steal(p, pool);
+    if (n == trace_graph::none && !pool.low.empty()) n = take_front(pool.low);
+    if (n == trace_graph::none) return pool.idle.push_back(p);
     begin(p, n, now);
   }
 
   /// Half of the tasks of another worker, oldest first.
-  index steal(index thief, const crew& mine) {
+  index steal(index thief, const worker_pool& pool) {
     random_ ^= random_ << 13, random_ ^= random_ >> 7, random_ ^= random_ << 17;
-    const index start = static_cast<index>(random_ % mine.n);
-    for (index k = 0; k < mine.n; ++k) {
-      const index v = mine.first + (start + k) % mine.n;
+    const index start = static_cast<index>(random_ % pool.n);
+    for (index k = 0; k < pool.n; ++k) {
+      const index v = pool.first + (start + k) % pool.n;
       std::deque<index>& victim = places_[v].ready;
       if (v == thief || victim.empty()) continue;
       const index n = take_front(victim);
@@ -303,7 +303,7 @@ class replay_player {
   std::vector<bool> waited_;     // slices that have waited for a lock; empty: none
   std::vector<lock_state> locks_;
   std::vector<place> places_;  // workers by locality, then devices
-  std::vector<crew> crews_;
+  std::vector<worker_pool> pools_;
   std::vector<index> joins_, free_devices_;
   std::priority_queue<event, std::vector<event>, std::greater<>> events_;
   std::uint64_t n_events_ = 0, finished_ = 0, random_ = 0x9e3779b97f4a7c15ull;

@@ -42,9 +42,21 @@ std::string factor_text(double factor) {
   return fmt::format("{:g} times", factor);
 }
 
-class interview {
+/// A line with breaks between words where it would exceed what what_if_text() promises.
+std::string wrapped(std::string line) {
+  constexpr std::size_t most = 110;
+  for (std::size_t begin = 0; line.size() - begin > most;) {
+    const std::size_t space = line.rfind(' ', begin + most);
+    if (space == std::string::npos || space < begin) break;
+    line[space] = '\n';
+    begin = space + 1;
+  }
+  return line;
+}
+
+class predictor {
  public:
-  interview(const stored_trace& run, const what_if_request& request, std::size_t most)
+  predictor(const stored_trace& run, const what_if_request& request, std::size_t most)
       : run_(run),
         request_(request),
         most_(most),
@@ -54,8 +66,8 @@ class interview {
     for (std::size_t l = 0; l < model_.locks().size(); ++l) locks_[lock_name(l)].push_back(l);
   }
 
-  result<what_if_report> answer() {
-    if (auto r = ask(); !r) return r.error();
+  result<what_if_report> report() {
+    if (auto r = add_questions(); !r) return r.error();
     describe();
     r_.refusal = reason_to_refuse();
     if (!r_.refusal.empty()) return r_;
@@ -74,15 +86,15 @@ class interview {
     return lock.name != unnamed ? std::string(name_of(lock.name)) : fmt::format("{:#x}", lock.object);
   }
 
-  result<void> ask() {
-    if (request_.empty()) return ask_the_usual(), result<void>();
-    if (request_.workers != 0) ask_workers(request_.workers);
+  result<void> add_questions() {
+    if (request_.empty()) return add_default_questions(), result<void>();
+    if (request_.workers != 0) add_workers(request_.workers);
     for (const auto& [pattern, factor] : request_.scales)
-      if (auto r = ask_scale(pattern, factor); !r) return r;
+      if (auto r = add_scale(pattern, factor); !r) return r;
     for (const std::string& pattern : request_.locks)
-      if (auto r = ask_lock(pattern); !r) return r;
+      if (auto r = add_lock(pattern); !r) return r;
     for (const auto& [pattern, level] : request_.priorities)
-      if (auto r = ask_priority(pattern, level); !r) return r;
+      if (auto r = add_priority(pattern, level); !r) return r;
     if (request_.no_messages) {
       if (!model_.has_messages())
         return error{"the trace has no messages between localities: expected that of a job of several processes"};
@@ -96,12 +108,12 @@ class interview {
     return {};
   }
 
-  void ask_workers(unsigned n) {
+  void add_workers(unsigned n) {
     const char* each = model_.workers().size() > 1 ? " per locality" : "";
     questions_.push_back({fmt::format("{} worker{}{}", n, n == 1 ? "" : "s", each), {.workers = n}});
   }
 
-  result<void> ask_scale(const std::string& pattern, double factor) {
+  result<void> add_scale(const std::string& pattern, double factor) {
     if (!(factor > 0) || !std::isfinite(factor))
       return error{fmt::format("'{}={:g}': expected a factor above 0", pattern, factor)};
     const auto types = types_of(pattern);
@@ -115,7 +127,7 @@ class interview {
     return {};
   }
 
-  result<void> ask_priority(const std::string& pattern, const std::string& level) {
+  result<void> add_priority(const std::string& pattern, const std::string& level) {
     const std::vector<std::string> levels{"normal", "high", "low"};
     const auto at = std::find(levels.begin(), levels.end(), level);
     if (at == levels.end())
@@ -131,7 +143,7 @@ class interview {
     return {};
   }
 
-  result<void> ask_lock(const std::string& pattern) {
+  result<void> add_lock(const std::string& pattern) {
     if (locks_.empty())
       return error{"the trace has no locks: expected a program whose tasks use plx::mutex while a trace is recorded"};
     question q{pattern == "*" ? "no waits for locks" : fmt::format("no waits for the lock \"{}\"", pattern), {}};
@@ -154,13 +166,13 @@ class interview {
     return all.front() != 0 && std::all_of(all.begin(), all.end(), [&](unsigned n) { return n == all.front(); });
   }
 
-  void ask_the_usual() {
+  void add_default_questions() {
     std::vector<std::pair<double, name_id>> types;
     for (const auto& [name, total] : totals_) types.emplace_back(total, name);
     std::sort(types.begin(), types.end(), std::greater<>());
     for (std::size_t i = 0; i < std::min(types.size(), most_); ++i)
-      (void)ask_scale(std::string(name_of(types[i].second)), 0.5);
-    if (same_workers()) ask_workers(2 * model_.workers().front());
+      (void)add_scale(std::string(name_of(types[i].second)), 0.5);
+    if (same_workers()) add_workers(2 * model_.workers().front());
     std::vector<std::pair<std::uint64_t, std::string>> waited;
     for (const auto& [name, which] : locks_) {
       std::uint64_t waits = 0;
@@ -169,8 +181,8 @@ class interview {
     }
     std::sort(waited.begin(), waited.end(), std::greater<>());
     constexpr std::size_t most_locks = 5;
-    for (std::size_t i = 0; i < std::min(waited.size(), most_locks); ++i) (void)ask_lock(waited[i].second);
-    if (waited.size() > 1) (void)ask_lock("*");
+    for (std::size_t i = 0; i < std::min(waited.size(), most_locks); ++i) (void)add_lock(waited[i].second);
+    if (waited.size() > 1) (void)add_lock("*");
     if (model_.has_messages()) questions_.push_back({"messages take no time", {.no_messages = true}});
   }
 
@@ -263,8 +275,8 @@ class interview {
 
 }  // namespace
 
-result<what_if_report> ask_what_if(const stored_trace& run, const what_if_request& request, std::size_t most) {
-  return interview(run, request, most).answer();
+result<what_if_report> predict_changes(const stored_trace& run, const what_if_request& request, std::size_t most) {
+  return predictor(run, request, most).report();
 }
 
 std::string what_if_text(const what_if_report& r) {
@@ -273,7 +285,7 @@ std::string what_if_text(const what_if_report& r) {
                                  r.localities > 1 ? fmt::format(" of {} localities", r.localities) : "",
                                  time_text(r.recorded_s), time_text(r.work_s), time_text(r.span_s));
   text += fmt::format("replayed without a change: {} ({:+.1f} %)\n", time_text(r.replayed_s), 100 * r.error());
-  if (!r.refusal.empty()) text += fmt::format("no predictions: {}\n", r.refusal);
+  if (!r.refusal.empty()) text += wrapped(fmt::format("no predictions: {}", r.refusal)) + '\n';
   std::size_t width = 12;
   for (const prediction& p : r.predictions) width = std::max(width, std::min<std::size_t>(p.change.size(), 56));
   text += fmt::format("\n{} {:>10} {:>9}   {}\n", padded("what if", width), "run", "change", "bounds of the run");

@@ -57,7 +57,7 @@ struct what_if_report {
 /// Answers each question, and all of them together if there are several. An empty request asks the usual ones: half the
 /// time for each of the `most` task types with the largest total, twice the workers, no waits for each of the locks
 /// with the most waits.
-result<what_if_report> ask_what_if(const stored_trace& run, const what_if_request& request, std::size_t most = 12);
+result<what_if_report> predict_changes(const stored_trace& run, const what_if_request& request, std::size_t most = 12);
 
 /// Lines have at most 110 characters.
 std::string what_if_text(const what_if_report& r);

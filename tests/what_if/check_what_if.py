@@ -22,7 +22,7 @@ from statistics import median
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def go_first() -> None:
+def raise_priority() -> None:
     """Raises the priority of the calling process, if permitted: other programs of the machine disturb it less."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -20)
@@ -79,7 +79,7 @@ class Checker:
 
     def run(self, command: list[str], environment: dict[str, str]) -> None:
         together = {**os.environ, **environment}
-        done = subprocess.run(command, env=together, capture_output=True, text=True, check=False, preexec_fn=go_first)
+        done = subprocess.run(command, env=together, capture_output=True, text=True, check=False, preexec_fn=raise_priority)
         if done.returncode != 0:
             raise SystemExit(f"what-if check: {' '.join(command)} ended with code {done.returncode}: {done.stderr.strip()}")
 
@@ -98,7 +98,7 @@ class Checker:
         self.run([*star, "--threads", str(threads), "--trace", "--out", str(out)], {})
         return out
 
-    def ask(self, run: Path, question: list[str]) -> dict:
+    def predict(self, run: Path, question: list[str]) -> dict:
         """The answer of plx-what-if; with several questions, that to all of them together."""
         program = str(self.programs / "plx-what-if")
         done = subprocess.run([program, str(run), "--json", *question], capture_output=True, text=True, check=False)
@@ -111,8 +111,8 @@ class Checker:
         rows = []
         for _ in range(self.turns):
             first, second = make(), really()
-            before = self.ask(first, question(first, second) if callable(question) else question)
-            real = self.ask(second, ["--workers", "1"])["recorded_s"]
+            before = self.predict(first, question(first, second) if callable(question) else question)
+            real = self.predict(second, ["--workers", "1"])["recorded_s"]
             prediction = before["predictions"][-1]["time_s"] if before["predictions"] else None
             rows.append((before["recorded_s"], before["error"], prediction, real))
         if any(row[2] is None for row in rows):
@@ -147,14 +147,14 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     print(f"{platform.node()}, {os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}, medians of {options.turns} runs")
     print(line("program", "change", "recorded", "replay", "predicted", "real", "off"))
-    worst, asked = 0.0, 0
+    worst, n_compared = 0.0, 0
     with tempfile.TemporaryDirectory() as folder:
         checker = Checker(Path(folder), options.bin, options.turns)
 
         def row(name: str, change: str, make, question, really) -> None:
-            nonlocal worst, asked
+            nonlocal worst, n_compared
             found = checker.compare(make, question, really)
-            asked += 1
+            n_compared += 1
             if "refused" in found:
                 worst = float("inf")
                 return print(f"{name:<14} {change:<22} no prediction: {found['refused']}")
@@ -174,7 +174,7 @@ def main(arguments: list[str]) -> int:
             for n in (1, 2):
                 row(f"plx-star, {n}", "mp5 to plm: stages", lambda n=n: checker.star(n, "mp5"), faster_stages,
                     lambda n=n: checker.star(n, "plm"))
-    if asked == 0:
+    if n_compared == 0:
         parser.error(f"--only {options.only}: expected star or one of {', '.join(sorted({name for name, _, _ in CASES}))}")
     print(f"largest difference: {100 * worst:.1f} % (limit {options.limit:g} %)")
     return 1 if 100 * worst > options.limit else 0

@@ -99,12 +99,19 @@ def test_trace_1_includes_it(tmp_path):
 
 
 def test_the_python_command_runs_the_program(lock_run, tmp_path):
-    command = [sys.executable, "-m", "parallax", "what-if", str(lock_run)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    done = subprocess.run([*command, "--program", str(WHAT_IF), "--workers", "3"], env=environment, capture_output=True,
-                          text=True, timeout=300, check=False)
-    assert done.returncode in (0, 1), done.stderr
-    assert done.stdout == ask(lock_run, "--workers", "3").stdout
-    done = subprocess.run([*command, "--program", str(tmp_path / "none")], env=environment, capture_output=True, text=True,
-                          timeout=300, check=False)
+    def command(*arguments) -> subprocess.CompletedProcess:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+        line = [sys.executable, "-m", "parallax", "what-if", *map(str, arguments)]
+        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300, check=False)
+
+    program = ["--program", WHAT_IF]
+    questions = ["--workers", "3", "--scale", "deposit=0.5", "--scale", "*=2", "--without-locks", "--json"]
+    expected = ask(lock_run, *questions).stdout
+    for arguments in ([lock_run, *program, *questions], [*questions, *program, lock_run]):
+        done = command(*arguments)
+        assert done.returncode in (0, 1), done.stderr
+        assert done.stdout == expected
+    done = command("--workers", "many", lock_run, *program)
+    assert done.returncode == 2 and "--workers" in done.stderr and "many" in done.stderr
+    done = command(lock_run, "--program", tmp_path / "none")
     assert done.returncode == 2 and "no such program: build it with ./plx build plx-what-if" in done.stderr

@@ -72,7 +72,7 @@ COST = {"/scheduler{locality#0/total}/task-cost": 1e-6}
 def test_nothing_stands_out(tmp_path):
     finding = only(folder_of(tmp_path / "r", profile=[("solve", 2000, 2.0, 0.01)], counters=COST))
     assert finding.id == "nothing"
-    assert "100 %" in finding.text and "1,000 times" in finding.text and '"solve"' in finding.suggestion
+    assert "100 %" in finding.text and "1,000 times the overhead per task of 1.00 µs" in finding.text and '"solve"' in finding.suggestion
 
 
 @pytest.mark.parametrize("tasks, said", [(100_100, True), (99_900, False)])
@@ -91,15 +91,15 @@ def test_the_figures_of_small_grain(tmp_path):
         profile=[("tiny", 199_990, 1.5, 1e-3), ("parent", 10, 0.1, 0.1)],
     )
     finding = only(run)
-    assert finding.figures["metg_s"] == pytest.approx(1e-6 + 0.4 / 200_000)
+    assert finding.figures["overhead_per_task_s"] == pytest.approx(1e-6 + 0.4 / 200_000)
     assert finding.figures["work_s"] == pytest.approx(1.6 / 200_000 - 1e-6)
     assert '"tiny"' in finding.text
-    assert "at least 30.0 µs (10 times" in finding.suggestion
+    assert "at least 30.0 µs (10 times the overhead per task of 3.00 µs;" in finding.suggestion
 
 
 def test_without_the_cost_of_a_task_its_share_of_the_search_is_known(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.5, 0.0),) * 2, tasks=100_000)
-    assert only(run).figures["metg_s"] == pytest.approx(5e-6)
+    assert only(run).figures["overhead_per_task_s"] == pytest.approx(5e-6)
 
 
 def test_contention_names_the_lock_and_sums_what_has_one_name(tmp_path):

@@ -31,7 +31,7 @@ TEST(CriticalPath, AnEmptyGraphHasAnEmptyPath) {
   EXPECT_EQ(c.span, 0);
   EXPECT_EQ(c.parallelism(), 0);
   EXPECT_TRUE(c.path.empty());
-  EXPECT_TRUE(ask_what_if(replay_model(g, trace_data{}), g, {}, 0.5).empty());
+  EXPECT_TRUE(predict_changes(replay_model(g, trace_data{}), g, {}, 0.5).empty());
 }
 
 /// a -> b, c -> d: the path through c is longer.
@@ -132,7 +132,7 @@ TEST(WhatIf, TheSpanEqualsThatOfARunWithHalvedDurations) {
     const trace_data run = layered_run(1, 3, seed);
     const trace_graph before(run), after(layered_run(0.5, 3, seed));
     const name_id slow = register_name("cp slow");
-    const std::vector<what_if> answer = ask_what_if(replay_model(before, run), before, std::span(&slow, 1), 0.5);
+    const std::vector<what_if> answer = predict_changes(replay_model(before, run), before, std::span(&slow, 1), 0.5);
     ASSERT_EQ(answer.size(), 1u);
     EXPECT_DOUBLE_EQ(answer[0].span, find_critical_path(after).span);
     EXPECT_LT(answer[0].span, find_critical_path(before).span);

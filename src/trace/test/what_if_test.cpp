@@ -53,8 +53,17 @@ const prediction& answer(const what_if_report& r, std::string_view change) {
   return at == r.predictions.end() ? none : *at;
 }
 
+void expect_short_lines(const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = text.find('\n', at);
+    ASSERT_NE(end, std::string::npos);
+    EXPECT_LE(end - at, 110u) << text.substr(at, end - at);
+    at = end + 1;
+  }
+}
+
 TEST(WhatIfReport, ShowsItsErrorBoundsAndTheUsualQuestions) {
-  const auto r = ask_what_if(locked_run(), {});
+  const auto r = predict_changes(locked_run(), {});
   ASSERT_TRUE(r);
   EXPECT_EQ(r->refusal, "");
   EXPECT_EQ(r->workers, 2u);
@@ -74,7 +83,7 @@ TEST(WhatIfReport, ShowsItsErrorBoundsAndTheUsualQuestions) {
 }
 
 TEST(WhatIfReport, AnswersEachQuestionAndAllTogether) {
-  const auto r = ask_what_if(locked_run(), {.workers = 8, .scales = {{"wi w*", 0.5}}, .locks = {"*"}});
+  const auto r = predict_changes(locked_run(), {.workers = 8, .scales = {{"wi w*", 0.5}}, .locks = {"*"}});
   ASSERT_TRUE(r);
   std::vector<std::string> changes;
   for (const prediction& p : r->predictions) changes.push_back(p.change);
@@ -83,7 +92,7 @@ TEST(WhatIfReport, AnswersEachQuestionAndAllTogether) {
 }
 
 TEST(WhatIfReport, AnUnknownNameIsALineWithTheNearest) {
-  const auto error_of = [](const what_if_request& q) { return ask_what_if(locked_run(), q).error().message; };
+  const auto error_of = [](const what_if_request& q) { return predict_changes(locked_run(), q).error().message; };
   EXPECT_EQ(error_of({.scales = {{"wi wrok", 0.5}}}), "the run has no task type 'wi wrok'; did you mean 'wi work'?");
   EXPECT_EQ(error_of({.scales = {{"nothing like it", 0.5}}}),
             "the run has no task type 'nothing like it'; expected one of wi main, wi work");
@@ -98,10 +107,11 @@ TEST(WhatIfReport, ReplaysThatAreFarOffGiveNoPredictions) {
   auto& slices = s.trace.data.workers[0];  // it began long after it was ready, for no reason that the trace has
   for (trace_slice& t : slices)
     if (t.id == 1 && t.resumed) t.begin += 100'000, t.end += 100'000;
-  const auto r = ask_what_if(s, {});
+  const auto r = predict_changes(s, {});
   ASSERT_TRUE(r);
   EXPECT_THAT(r->refusal, HasSubstr("off by more than 15 %"));
   EXPECT_TRUE(r->predictions.empty());
+  expect_short_lines(what_if_text(*r));
   EXPECT_THAT(what_if_text(*r), HasSubstr("no predictions: the replay is off"));
   EXPECT_THAT(what_if_text(*r), HasSubstr("bounds")) << "they hold for any schedule";
 }
@@ -109,27 +119,22 @@ TEST(WhatIfReport, ReplaysThatAreFarOffGiveNoPredictions) {
 TEST(WhatIfReport, IncompleteTracesGiveNoPredictions) {
   stored_trace s = locked_run();
   s.trace.data.records = 100, s.trace.data.lost = 50;
-  EXPECT_THAT(ask_what_if(s, {})->refusal, HasSubstr("50 of 150 trace records were dropped"));
+  EXPECT_THAT(predict_changes(s, {})->refusal, HasSubstr("50 of 150 trace records were dropped"));
   s = locked_run();
   s.trace.data.share = 0.1;
-  EXPECT_THAT(ask_what_if(s, {})->refusal, HasSubstr("trace-budget"));
+  EXPECT_THAT(predict_changes(s, {})->refusal, HasSubstr("trace-budget"));
   s = locked_run();
   for (auto& w : s.trace.data.workers)
     for (trace_slice& t : w) t.id = 0;
-  EXPECT_THAT(ask_what_if(s, {})->refusal, HasSubstr("no dependencies between tasks"));
-  EXPECT_THAT(ask_what_if(stored_trace{}, {})->refusal, HasSubstr("no tasks"));
+  EXPECT_THAT(predict_changes(s, {})->refusal, HasSubstr("no dependencies between tasks"));
+  EXPECT_THAT(predict_changes(stored_trace{}, {})->refusal, HasSubstr("no tasks"));
 }
 
 TEST(WhatIfReport, IsATableOrJson) {
-  const auto r = ask_what_if(locked_run(), {.workers = 4});
+  const auto r = predict_changes(locked_run(), {.workers = 4});
   ASSERT_TRUE(r);
   const std::string text = what_if_text(*r);
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = text.find('\n', at);
-    ASSERT_NE(end, std::string::npos);
-    EXPECT_LE(end - at, 110u) << text.substr(at, end - at);
-    at = end + 1;
-  }
+  expect_short_lines(text);
   EXPECT_THAT(text, HasSubstr("replayed without a change: "));
   EXPECT_THAT(text, Not(HasSubstr("no predictions")));
   const json j = json_reader::read(what_if_json(*r));

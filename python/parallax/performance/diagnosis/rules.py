@@ -28,7 +28,7 @@ least_kernel = 0.20  # of the CPU time, in the kernel
 least_growth = 0.20  # of the memory at the end, since the first fifth of the run
 least_growth_bytes = 32 * 2**20
 least_ran = 0.02  # of the run: threads that ran for less mostly wait for others
-good_grain = 10  # times the METG: then at most a tenth is lost
+good_grain = 10  # times the overhead per task: then at most a tenth is lost
 
 
 def headline_of(e: Evidence) -> str:
@@ -74,18 +74,18 @@ _least = {
 
 
 def grain(e: Evidence):
-    """Tasks so short that managing them costs too much. METG: the length at which it costs as much as the work."""
+    """Tasks so short that managing them costs too much."""
     if not e.has_workers or e.n_tasks == 0:
         return None
-    metg_s = metg(e)
-    lost_s = min(e.n_tasks * metg_s, e.tasks_s + e.overhead_s)
+    cost_s = overhead_per_task(e)
+    lost_s = min(e.n_tasks * cost_s, e.tasks_s + e.overhead_s)
     # Share of the CPU time, if known: the grain costs nothing while a worker has no core or no task.
     share = min(1.0, lost_s / min(e.worker_time_s, e.cpu_s or e.worker_time_s))
     if share < least_grain:
         return None
     on_core_s = min(e.tasks_s, e.cpu_s or e.tasks_s)
     work_s = max(0.0, on_core_s - e.n_tasks * (e.task_cost_s or 0.0)) / e.n_tasks
-    if work_s >= good_grain * metg_s:
+    if work_s >= good_grain * cost_s:
         return None
     small = max(e.task_rows, key=lambda row: row["calls"], default=None)
     which = f', most of them "{short(small["name"])}"' if small else ""
@@ -93,14 +93,14 @@ def grain(e: Evidence):
         "grain",
         share,
         f"Tasks are too small: {count(e.n_tasks)} of them{which}, do {seconds(work_s)} of work each and cost at least "
-        f"{seconds(metg_s)} to manage, {share_text(share)} of the CPU time.",
-        f"Let each do at least {seconds(good_grain * metg_s)} ({good_grain} times this run's METG of "
-        f"{seconds(metg_s)}, at which half the time is lost): larger chunks of loops, recursion that ends earlier.",
-        {"metg_s": metg_s, "work_s": work_s, "tasks": e.n_tasks},
+        f"{seconds(cost_s)} to manage, {share_text(share)} of the CPU time.",
+        f"Let each do at least {seconds(good_grain * cost_s)} ({good_grain} times the overhead per task of "
+        f"{seconds(cost_s)}; then at most a tenth of the time is lost): larger chunks of loops, recursion that ends earlier.",
+        {"overhead_per_task_s": cost_s, "work_s": work_s, "tasks": e.n_tasks},
     )
 
 
-def metg(e: Evidence) -> float:
+def overhead_per_task(e: Evidence) -> float:
     """Cost of managing a task in this run: creating and ending it, and its part of the search for tasks."""
     return (e.task_cost_s or 0.0) + e.overhead_s / max(e.n_tasks, 1)
 
@@ -319,8 +319,8 @@ def nothing(e: Evidence):
         bits = [f"threads run {share_text(e.share(e.tasks_s))} of their time"]
     elif e.n_tasks:
         work_s = e.tasks_s / e.n_tasks
-        cost_s = metg(e)
-        times = f", {ratio_text(work_s / cost_s)} times this run's METG of {seconds(cost_s)}" if cost_s > 0 else ""
+        cost_s = overhead_per_task(e)
+        times = f", {ratio_text(work_s / cost_s)} times the overhead per task of {seconds(cost_s)}" if cost_s > 0 else ""
         bits.append(f"tasks take {seconds(work_s)} on average{times}")
     if e.measurement_cost is not None:
         bits.append(f"measuring cost {share_text(e.measurement_cost)}")

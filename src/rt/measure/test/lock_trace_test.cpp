@@ -1,6 +1,7 @@
 // The locks and placements of a trace are those of the program.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <thread>
@@ -17,14 +18,27 @@ namespace {
 
 task_info lock_task(std::uint64_t key) { return {probe::register_name("lock_trace_test"), key}; }
 
-/// The trace once the locks of that many releases are in it: the last slice is recorded after its task's result is
-/// seen.
-probe::trace_data trace_with_locks(probe::recorder& r, std::size_t n) {
+/// The trace once it is complete: the last slice is recorded after its task's result is seen.
+template <class IsComplete>
+probe::trace_data trace_when(probe::recorder& r, IsComplete is_complete) {
   for (;;) {
     probe::trace_data d = r.collect_trace();
-    if (d.locks.size() >= n) return d;
+    if (is_complete(d)) return d;
     std::this_thread::yield();
   }
+}
+
+std::size_t holds_of(const probe::trace_data& d, const void* object) {
+  return static_cast<std::size_t>(std::count_if(d.locks.begin(), d.locks.end(), [&](const probe::trace_lock& l) {
+    return l.object == reinterpret_cast<std::uintptr_t>(object);
+  }));
+}
+
+std::size_t finished_tasks(const probe::trace_data& d) {
+  std::size_t n = 0;
+  for (const auto& w : d.workers)
+    n += static_cast<std::size_t>(std::count_if(w.begin(), w.end(), [](const auto& s) { return s.finished; }));
+  return n;
 }
 
 std::uint64_t key_of(const probe::trace_data& d, probe::task_id id) {
@@ -53,7 +67,8 @@ TEST(LockTrace, EachHoldIsAttributedToItsTask) {
       });
     g.wait();
   });
-  const probe::trace_data d = trace_with_locks(rt.recorder(), 2 * n);
+  const probe::trace_data d = trace_when(
+      rt.recorder(), [&](const probe::trace_data& t) { return holds_of(t, &named) >= n && holds_of(t, &deep) >= n; });
   std::map<std::uint64_t, std::set<std::uint64_t>> keys;  // by object
   std::uint64_t waits = 0;
   for (const probe::trace_lock& l : d.locks) {
@@ -89,12 +104,18 @@ TEST(LockTrace, PlacementsAreRecordedOnce) {
     bound.where.worker = 2;
     urgent.where.priority = priority::high;
     task_group g;
-    g.run(bound, [] { this_thread::sleep_for(std::chrono::microseconds(50)); });
+    g.run(bound, [] { this_thread::yield(); });
     g.run(urgent, [] {});
     g.run(lock_task(3), [] {});
     g.wait();
   });
-  const probe::trace_data d = rt.recorder().collect_trace();
+  const probe::trace_data d =
+      trace_when(rt.recorder(), [](const probe::trace_data& t) { return finished_tasks(t) >= 4; });
+  std::size_t slices_of_bound = 0;
+  for (const auto& w : d.workers)
+    slices_of_bound +=
+        static_cast<std::size_t>(std::count_if(w.begin(), w.end(), [](const auto& s) { return s.key == 1; }));
+  EXPECT_EQ(slices_of_bound, 2u) << "it yields";
   ASSERT_EQ(d.placements.size(), 2u);
   for (const probe::trace_placement& p : d.placements) {
     const bool is_bound = key_of(d, p.task) == 1;
