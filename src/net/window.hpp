@@ -10,9 +10,11 @@
 //   std::uint64_t ticket = counters.fetch_add(0, 0, 1).get();
 //
 // Creation and destruction are collective: all members of the communicator make them in the same order as its other
-// calls, with any sizes. The destructor waits until the operations of all members have ended. If an exception destroys
-// the window, or a member is lost, it does not wait, and the memory stays until the job ends. A window is destroyed
-// before its job.
+// calls, with any sizes. The destructor waits in a barrier until the operations of all members have ended. If an
+// exception destroys the window, or a member is lost, it does not wait, and the memory stays until the job ends. After
+// an exception on one member only, the destructors of the others wait for it: that member makes no further collective
+// calls on the communicator, and exceptions end the window on all other members as well, or the job ends. A window is
+// destroyed before its job.
 //
 // An operation returns a future; when it is ready the operation is complete on both sides: a put is visible to every
 // later operation on those elements, and to a task of their owner that learns of it by a signal or a message.

@@ -1,11 +1,9 @@
 #include "check_windows.hpp"
 
-#include <chrono>
 #include <csignal>
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "net/collectives.hpp"
@@ -108,11 +106,8 @@ const char* way_of_windows() {
 void access_until_killed(locality_id who) {
   const communicator all;
   const window<std::uint64_t> w(all, 200'000);
-  if (find_here() == who)
-    std::thread([] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(300));
-      std::raise(SIGKILL);
-    }).detach();
+  if (find_here() == who)  // dies when every rank accesses it
+    static_cast<void>(w.wait_signal(0, w.ranks()).then(launch::sync, [](future<void>) { std::raise(SIGKILL); }));
   buffer<std::uint64_t> data(200'000);
   for (auto& x : data) x = w.rank();
   std::vector<locality_id> others;
@@ -143,6 +138,9 @@ void access_until_killed(locality_id who) {
   };
   expect(fails(w.put(who, 0, data)) && fails(w.fetch_add(who, 7, 1)) && fails(w.wait_signal(0, ~std::uint64_t{0})),
          "an operation on the lost locality");
+  static_cast<void>(fails(w.flush()));  // of the operations above
+  static_cast<void>(w.put(who, 0, data));
+  expect(fails(w.flush()), "flush() after a put to the lost locality");
   const communicator rest("rest", others);
   const window<std::uint64_t> again(rest, 1);
   again.fetch_add(0, 0, 1).get();

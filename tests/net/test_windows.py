@@ -5,15 +5,11 @@ PLX_BIN names the folder of the programs (./plx test sets it).
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
+from built import needs
 from test_job import PROGRAM, started
 
-pytestmark = [
-    pytest.mark.skipif(not PROGRAM.exists(), reason=f"{PROGRAM} is not built"),
-    pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started"),
-]
+pytestmark = needs("job_check", job=True)
 # The setting of the environment, and how processes then reach each other's memory.
 WAYS = [
     pytest.param({"PLX_TRANSPORT": "ucx"}, "memory", id="memory"),

@@ -202,7 +202,7 @@ future<void> region::put(unsigned rank, std::size_t offset, std::span<const std:
   const member& m = members_[rank];
   if (m.mapped == nullptr) return tracked(put_remotely(m, offset, from, std::move(owner)));
   if (is_lost(m)) [[unlikely]]
-    return make_exceptional_future<void>(loss_of(m));
+    return tracked(make_exceptional_future<void>(loss_of(m)));
   if (!from.empty()) std::memcpy(m.mapped + offset, from.data(), from.size());
   // release: pairs with the acquire of whatever informs a reader of this put, be it in this process or by a message.
   std::atomic_thread_fence(std::memory_order_release);
@@ -229,7 +229,7 @@ future<void> region::get(unsigned rank, std::size_t offset, std::span<std::byte>
                          std::shared_ptr<const void> owner) {
   const member& m = members_[rank];
   if (is_lost(m)) [[unlikely]]
-    return make_exceptional_future<void>(loss_of(m));
+    return tracked(make_exceptional_future<void>(loss_of(m)));
   if (m.mapped != nullptr) {
     std::atomic_thread_fence(std::memory_order_acquire);
     if (!to.empty()) std::memcpy(to.data(), m.mapped + offset, to.size());
@@ -252,7 +252,7 @@ future<std::uint64_t> region::apply(access_kind kind, unsigned rank, std::size_t
                                     std::uint64_t operand, std::uint64_t expected) {
   const member& m = members_[rank];
   if (is_lost(m)) [[unlikely]]
-    return make_exceptional_future<std::uint64_t>(loss_of(m));
+    return tracked(make_exceptional_future<std::uint64_t>(loss_of(m)));
   if (m.mapped != nullptr && (maps_all_ || transport_ == nullptr))
     return make_ready_future(apply_word(kind, m.mapped + offset, word_bytes, operand, expected));
   if (transport_ == nullptr)
@@ -281,7 +281,7 @@ future<void> region::put_signal(unsigned rank, std::size_t offset, std::span<con
     raise(signal, add);
     return f;
   }
-  if (is_lost(m)) return make_exceptional_future<void>(loss_of(m));
+  if (is_lost(m)) return tracked(make_exceptional_future<void>(loss_of(m)));
   if (m.mapped == nullptr && from.size() <= (transport_ == nullptr ? chunk_bytes : with_signal_bytes)) {
     put_parcel p;
     p.id = m.id, p.offset = offset, p.signal = signal, p.add = add;

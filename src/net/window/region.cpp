@@ -30,24 +30,27 @@ std::uint64_t operation_epochs::begin() {
 }
 
 void operation_epochs::end(std::uint64_t which, const std::exception_ptr& error) noexcept {
-  std::vector<epoch> ended;
   {
     const spin_guard guard(lock_);
     epoch& e = epochs_[which - first_];
     --e.open;
     if (error != nullptr && e.error == nullptr) e.error = error;
-    while (epochs_.front().closed && epochs_.front().open == 0) {
-      epoch& first = epochs_.front();
-      ended.push_back(std::move(first));
-      epochs_.pop_front();
-      ++first_;
-    }
   }
-  for (epoch& e : ended)
-    if (e.error != nullptr)
-      e.flushed.set_exception(e.error);
+  while (auto ended = take_ended()) {
+    if (ended->error != nullptr)
+      ended->flushed.set_exception(ended->error);
     else
-      e.flushed.set_value();
+      ended->flushed.set_value();
+  }
+}
+
+std::optional<operation_epochs::epoch> operation_epochs::take_ended() noexcept {
+  const spin_guard guard(lock_);
+  if (!epochs_.front().closed || epochs_.front().open != 0) return std::nullopt;
+  std::optional<epoch> first(std::move(epochs_.front()));
+  epochs_.pop_front();
+  ++first_;
+  return first;
 }
 
 future<void> operation_epochs::flush() {
@@ -154,14 +157,9 @@ std::shared_ptr<region> region::make(const communicator& members, std::size_t by
   r->all_ = std::make_unique<communicator>(members);
   r->rank_ = members.rank();
   const std::string key = r->allocate(direct);
-  region_table& table = n.get<region_table>();
-  r->id_ = table.add(r);  // before another member can access it
-  try {
-    r->meet(key);
-  } catch (...) {
-    table.remove(r->id_);
-    throw;
-  }
+  r->id_ = n.get<region_table>().add(r);  // before another member can access it
+  // If this throws, other members may have succeeded and access the memory: it stays, as in end(abandon).
+  r->exchange_keys(key);
   return r;
 }
 
@@ -183,7 +181,7 @@ std::string region::allocate(bool direct) {
   return "";
 }
 
-void region::meet(const std::string& key) {
+void region::exchange_keys(const std::string& key) {
   using description = std::pair<std::array<std::uint64_t, 3>, std::string>;
   const auto all = all_->all_gather(description({id_, bytes_, signals_.size()}, key)).get();
   std::vector<member> members;

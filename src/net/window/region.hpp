@@ -15,6 +15,7 @@
 #include <deque>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,6 +53,9 @@ class operation_epochs {
     promise<void> flushed;
     bool closed = false;  // by a flush
   };
+  /// Removes the first epoch, if it has ended. Does not allocate.
+  std::optional<epoch> take_ended() noexcept;
+
   plx::detail::spinlock lock_;
   std::deque<epoch> epochs_{1};
   std::uint64_t first_ = 0;  // number of epochs_[0]
@@ -133,7 +137,7 @@ class region final : public std::enable_shared_from_this<region> {
 
   region(node* n, std::size_t bytes, std::size_t element_bytes, unsigned signals);
   std::string allocate(bool direct);
-  void meet(const std::string& key);
+  void exchange_keys(const std::string& key);
   std::uint64_t attach_all(const std::vector<std::string>& keys);
   void detach_all() noexcept;
   [[noreturn]] void refuse(unsigned rank, std::size_t first, std::size_t n, const char* what) const;

@@ -14,18 +14,22 @@
 
 namespace plx::net::detail {
 
-/// Lifetime: this thread holds the lock of the transport. Other threads hold it for a moment only.
+/// Lifetime: this thread holds the lock of the transport. Other threads hold it for a moment only. If this thread has
+/// it already, because progress() calls a function that drops the last reference to a region, this object does nothing.
 class ucx_memory::locked {
  public:
-  explicit locked(ucx_transport& t) noexcept : transport_(t) {
-    while (!t.lock_.try_take()) std::this_thread::yield();
+  explicit locked(ucx_transport& t) noexcept : transport_(t), outer_(t.lock_.mine()) {
+    while (!outer_ && !t.lock_.try_take()) std::this_thread::yield();
   }
-  ~locked() { transport_.unlock(); }
+  ~locked() {
+    if (!outer_) transport_.unlock();
+  }
   locked(const locked&) = delete;
   locked& operator=(const locked&) = delete;
 
  private:
   ucx_transport& transport_;
+  const bool outer_;  // the lock was taken before
 };
 
 /// The result of attach().
@@ -39,7 +43,7 @@ ucx_memory::ucx_memory(ucx_transport& t) : transport_(t), ucx_(t.ucx_), peers_(t
 }
 
 ucx_memory::~ucx_memory() {
-  if (endless_) return;  // UCX would print warnings
+  if (keeps_worker_) return;  // UCX would print warnings
   if (worker_ != nullptr) ucx_.worker_destroy(worker_);
   if (context_ != nullptr) ucx_.cleanup(context_);
 }
@@ -66,8 +70,12 @@ result<void> ucx_memory::open() {
 }
 
 result<remote_memory::exported> ucx_memory::create(std::size_t size_bytes) {
-  const locked guard(transport_);
-  return create_locked(size_bytes);
+  auto made = [&] {
+    const locked guard(transport_);
+    return create_locked(size_bytes);
+  }();
+  if (made) std::memset(made->data, 0, size_bytes);  // without the lock: other threads send meanwhile
+  return made;
 }
 
 result<remote_memory::exported> ucx_memory::create_locked(std::size_t size_bytes) {
@@ -102,13 +110,12 @@ result<remote_memory::exported> ucx_memory::create_locked(std::size_t size_bytes
   }
   ucx_.rkey_buffer_release(rkey);
   if (found != UCS_OK) return give_up("ucp_worker_get_address", found);
-  std::memset(e.data, 0, size_bytes);
   return e;
 }
 
 void ucx_memory::destroy(void* handle) noexcept {
   const locked guard(transport_);
-  if (!endless_) ucx_.mem_unmap(context_, static_cast<ucp_mem_h>(handle));
+  if (!keeps_worker_) ucx_.mem_unmap(context_, static_cast<ucp_mem_h>(handle));
 }
 
 result<remote_memory::attached> ucx_memory::attach(locality_id owner, std::string_view key_text) {
@@ -160,7 +167,7 @@ bool ucx_memory::is_native(ucp_ep_h endpoint) const {
 void ucx_memory::detach(void* k) noexcept {
   const std::unique_ptr<key> gone(static_cast<key*>(k));
   const locked guard(transport_);
-  if (!endless_) ucx_.rkey_destroy(gone->rkey);
+  if (!keeps_worker_) ucx_.rkey_destroy(gone->rkey);
 }
 
 ucs_status_t ucx_memory::connect(peer& p, locality_id who, std::string_view address) noexcept {
@@ -319,7 +326,7 @@ void ucx_memory::give_up_all() noexcept {
   finished_.clear();
   for (peer& p : peers_) {
     p.lost = true;
-    endless_ |= p.first != nullptr;
+    keeps_worker_ |= p.first != nullptr;
     while (remote_access* a = p.first) {
       p.first = a->after;
       if (!a->given_up) transport_.unfinished_.fetch_sub(1, std::memory_order_relaxed);

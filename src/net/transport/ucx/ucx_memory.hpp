@@ -56,6 +56,7 @@ class ucx_memory final : public remote_memory {
   };
 
   result<void> open();
+  /// Like create(), but the memory is not zero yet.
   result<exported> create_locked(std::size_t size_bytes);
   result<attached> attach_locked(locality_id owner, std::string_view key_text);
   [[nodiscard]] error failed(std::string_view what, ucs_status_t s) const;
@@ -77,7 +78,7 @@ class ucx_memory final : public remote_memory {
   std::vector<locality_id> to_flush_;     // peers with unflushed puts and no flush in progress
   std::vector<remote_access*> finished_;  // within issue(): progress() calls their `done`
   bool issuing_ = false, stopped_ = false;
-  bool endless_ = false;  // UCX may still use memory of accesses: the worker stays
+  bool keeps_worker_ = false;  // UCX may still use memory of accesses: the worker is not destroyed
 };
 
 }  // namespace plx::net::detail

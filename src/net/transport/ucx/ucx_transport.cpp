@@ -127,10 +127,10 @@ ucx_transport::ucx_transport(const ucx_library& ucx, unsigned localities)
 ucx_transport::~ucx_transport() {
   stopping_ = true;
   // With requests to lost peers, which never complete, UCX would print warnings: it is not destroyed.
-  bool endless = !given_up_.empty();
-  for (const peer& p : peers_) endless |= p.sending != nullptr;
-  if (worker_ != nullptr && !endless) ucx_.worker_destroy(worker_);
-  if (context_ != nullptr && !endless) ucx_.cleanup(context_);
+  bool keeps_worker = !given_up_.empty();
+  for (const peer& p : peers_) keeps_worker |= p.sending != nullptr;
+  if (worker_ != nullptr && !keeps_worker) ucx_.worker_destroy(worker_);
+  if (context_ != nullptr && !keeps_worker) ucx_.cleanup(context_);
   for (peer& p : peers_)
     while (ucx_sending* s = p.sending) {
       p.sending = s->after;

@@ -97,7 +97,7 @@ TEST(Window, ElementsThatDoNotExistAreRefused) {
     EXPECT_EQ(w.size(last), 10 * n);
     EXPECT_EQ(w.local().size(), 10 * (w.rank() + 1));
     std::vector<double> five(5, 1.0);
-    EXPECT_NO_THROW(w.put(last, 10 * n - 5, five).get());
+    EXPECT_NO_THROW(w.put(last, 10 * n - 5 * (w.rank() + 1), five).get());  // rank 0: the last elements
     const auto message = [](auto f) -> std::string {
       try {
         f();
@@ -235,8 +235,8 @@ TEST(Window, TheDestructorWaitsForAllMembers) {
     const communicator all;
     std::vector<std::uint8_t> data(30'000, 1);
     {
-      const window<std::uint8_t> w(all, data.size());
-      for (unsigned to = 0; to < 3; ++to) static_cast<void>(w.put(to, 0, data));
+      const window<std::uint8_t> w(all, 3 * data.size());
+      for (unsigned to = 0; to < 3; ++to) static_cast<void>(w.put(to, w.rank() * data.size(), data));
     }
     const window<std::uint8_t> next(all, 1);
     EXPECT_EQ(next.local()[0], 0);
@@ -285,6 +285,16 @@ TEST(Window, ADeathFailsWhatDependsOnIt) {
       EXPECT_TRUE(lost(w.wait_signal(0, 1)));
       EXPECT_TRUE(dies || lost(w.put_signal(2, 0, data)));
       if (!dies) {
+        EXPECT_TRUE(lost(w.flush()));  // throws the errors of operations whose futures are dropped
+        static_cast<void>(w.put(2, 0, data));
+        EXPECT_TRUE(lost(w.flush()));
+        static_cast<void>(w.get(2, 0, back));
+        EXPECT_TRUE(lost(w.flush()));
+        static_cast<void>(w.fetch_add(2, 0, 1));
+        EXPECT_TRUE(lost(w.flush()));
+        static_cast<void>(w.put_signal(2, 0, data));
+        EXPECT_TRUE(lost(w.flush()));
+        EXPECT_NO_THROW(w.flush().get());
         EXPECT_NO_THROW(w.put(1 - w.rank(), 0, data).get());
         EXPECT_NO_THROW(w.fetch_add(1 - w.rank(), 4999, 1).get());
         const window<int> of_survivors(others, 1);
@@ -295,6 +305,30 @@ TEST(Window, ADeathFailsWhatDependsOnIt) {
     }
   });
   EXPECT_GT(failed, 0);
+}
+
+// If a death makes the creation fail on some members only, the others may access the memory of those.
+TEST(Window, ADeathDuringTheCreationFreesNoMemory) {
+  int divided = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    net::simulation sim(
+        {.localities = 3, .seed = seed, .detection_min_s = 1e-6, .detection_max_s = 200e-6, .kills = {{2, 0, 400e-6}}});
+    bool made[3] = {};
+    sim.run([&made] {
+      const locality_id here = find_here();
+      try {
+        const communicator all;
+        const window<std::uint64_t> w(all, 1);
+        made[here] = true;
+        for (std::uint64_t i = 0; i < 10 && here != 2; ++i) EXPECT_NO_THROW(w.put(1 - here, 0, i).get());
+      } catch (const locality_lost&) {
+      }
+    });
+    divided += made[0] != made[1] ? 1 : 0;
+    if (::testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(divided, 0);
 }
 
 // Alone, a window needs no job.

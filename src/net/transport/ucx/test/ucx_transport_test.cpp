@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -279,6 +280,43 @@ TEST_F(UcxTransport, TheReceiverMaySend) {
     EXPECT_TRUE(progress_until(*carrier, [&] { return a.left == 0; }));
     EXPECT_TRUE(carrier->stop(300));
     for (const auto& m : a.out) EXPECT_EQ(m.good, 1);
+  });
+}
+
+// A message that drops the last reference to a window arrives while this thread holds the lock of the transport.
+TEST_F(UcxTransport, TheReceiverMayReleaseMemory) {
+  test::table t(2);
+  struct releasing final : receiver {
+    remote_memory* memory = nullptr;
+    void *exported = nullptr, *key = nullptr;
+    bool done = false;
+    void arrived(locality_id, std::span<const std::byte>) noexcept override {
+      if (key != nullptr) memory->detach(key);
+      memory->destroy(exported);
+      done = true;
+    }
+    void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
+    void pieces_arrived(locality_id, void*, bool) noexcept override {}
+    void pieces_lost(locality_id, void*) noexcept override {}
+    void lost(locality_id, std::string_view) noexcept override {}
+  };
+  test::as_localities(t, [&](bootstrap& b) {
+    auto carrier = find_transport("ucx", b, 300).value();
+    releasing r;
+    r.memory = carrier->memory();
+    ASSERT_NE(r.memory, nullptr);
+    const auto made = r.memory->create(100'000);
+    ASSERT_TRUE(made) << made.error().message;
+    const auto* bytes = static_cast<const unsigned char*>(made->data);
+    EXPECT_TRUE(std::all_of(bytes, bytes + 100'000, [](unsigned char x) { return x == 0; }));
+    r.exported = made->handle;
+    if (const auto here = r.memory->attach(b.here(), made->key)) r.key = here->key;  // if UCX has direct access
+    carrier->start(r);
+    message m(pattern(16, 1));
+    carrier->send(1 - b.here(), m);
+    EXPECT_TRUE(progress_until(*carrier, [&] { return r.done; }));
+    EXPECT_TRUE(carrier->stop(300));
+    EXPECT_EQ(m.good, 1);
   });
 }
 
