@@ -1,6 +1,8 @@
 #include "session/diagnose_log.hpp"
 
 #include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <iterator>
@@ -31,14 +33,16 @@ constexpr std::string_view watched[] = {
     "/threads{locality#0/total}/time/overhead",
     "/threads{locality#0/total}/idle/unattributed",
     "/threads{locality#0/total}/count/tasks",
-    "/threads{locality#0/total}/count/sleeps",
+    "/threads{locality#0/total}/count/idle-periods",
     "/threads{locality#0/total}/wait/time/mutex",
     "/threads{locality#0/total}/wait/time/shared_mutex",
+    "/threads{locality#0/total}/time/processor",
     "/threads{locality#0/total}/time/waiting-for-processor",
     "/scheduler{locality#0/total}/queue/length",
     "/scheduler{locality#0/total}/queue/injected",
     "/scheduler{locality#0/total}/queue/placed",
     "/scheduler{locality#0/total}/tasks/suspended",
+    "/gpu{locality#0/device#*}/time/busy",
 };
 /// At the end only. Kernel events are per worker in a runtime, and per process under plx-exec.
 constexpr std::string_view final_ones[] = {
@@ -55,6 +59,12 @@ double machine_bytes() {
   const auto text = read_file("/proc/meminfo");
   unsigned long long kib = 0;
   return text && std::sscanf(text->c_str(), "MemTotal: %llu", &kib) == 1 ? 1024.0 * static_cast<double>(kib) : 0.0;
+}
+
+/// The processors that this process may use; 0 if unknown.
+int processors() {
+  cpu_set_t set;
+  return ::sched_getaffinity(::getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
 }
 
 /// Names are those of locality 0; the counter read is that of the registry's own locality.
@@ -129,6 +139,7 @@ result<void> diagnose_log::write(const std::string& folder) {
         {fmt::format("/threads{{{}/total}}/time/span", counters_.locality_name()), span_s, "s"});
   if (const double bytes = machine_bytes(); bytes > 0)
     moments_.back().values.push_back({"/machine/memory/total", bytes, "bytes"});
+  if (const int n = processors(); n > 0) moments_.back().values.push_back({"/machine/processors", double(n), "1"});
   std::string text = "time_s,name,value,unit\n";
   for (const moment& m : moments_)
     for (const counter_value& v : m.values)

@@ -1,19 +1,29 @@
 // Programs that are slow on purpose, each in one way, and one that is not. test_diagnose.py lists what `parallax
-// diagnose` must report for each. Usage: diagnose_cases CASE, with PLX_DIAGNOSE=1.
+// diagnose` must report for each. Usage: diagnose_cases CASE, with PLX_DIAGNOSE=1;
+// PLX_THREADS changes the number of workers.
 //
 // The slowness of each follows from its structure, not from the machine, so that the cores may be shared with others.
 // Tasks that must take a known time hold their worker in a sleep of the operating system.
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "gpu/backend.hpp"
+#include "gpu/device.hpp"
+#include "gpu/executor.hpp"
+#include "gpu/operation.hpp"
 #include "rt/async.hpp"
 #include "rt/channel.hpp"
 #include "rt/for_loop.hpp"
@@ -170,6 +180,151 @@ void io() {
   sender.join();
 }
 
+/// Writes to a file, with each task's data on the disk before it ends.
+void write_file(bool to_the_disk) {
+  char name[] = "diagnose_cases_XXXXXX";  // in the current folder
+  const int file = mkstemp(name);
+  if (file < 0) std::abort();
+  unlink(name);
+  const std::vector<char> data(std::size_t{64} << 10, 'x');
+  const ticks end = now_ticks() + ticks_from(0.8);
+  while (now_ticks() < end) {
+    task_group g;
+    for (int i = 0; i < 8; ++i)
+      g.run(named("write"), [&] {
+        if (!to_the_disk) compute(1e-3);
+        if (pwrite(file, data.data(), data.size(), 0) < 0 || (to_the_disk && fsync(file) != 0)) std::abort();
+      });
+    g.wait();
+  }
+  close(file);
+}
+void disk() { write_file(true); }
+void no_disk() { write_file(false); }
+
+/// Steps of four tasks, of which another one in each step takes four times as long as the others.
+void imbalance_that_moves() {
+  for (int step = 0; step < 20; ++step) {
+    task_group g;
+    for (int part = 0; part < 4; ++part)
+      g.run(named("relax"), [longer = part == step % 4] { hold(longer ? 40e-3 : 10e-3); });
+    g.wait();
+  }
+}
+
+/// Steps of `n` equal tasks, of 240 ms together.
+void steps_of(int n) {
+  for (int step = 0; step < 10; ++step) {
+    task_group g;
+    for (int i = 0; i < n; ++i) g.run(named("relax"), [n] { hold(0.24 / n); });
+    g.wait();
+  }
+}
+void coarse() { steps_of(6); }
+void fine() { steps_of(48); }
+
+/// Tasks for all workers, then one at a time.
+void two_phases() {
+  task_group g;
+  for (int i = 0; i < 80; ++i) g.run(named("together"), [] { hold(20e-3); });
+  g.wait();
+  for (int i = 0; i < 20; ++i) async(named("alone"), [] { hold(20e-3); }).get();
+}
+
+/// Many tasks wait for one result; with `parts`, each for a part of it that is made by a task of its own.
+void wait_for_one(int parts) {
+  std::vector<shared_future<void>> made;
+  for (int i = 0; i < parts; ++i) made.push_back(async(named("make"), [parts] { hold(0.4 / parts); }).share());
+  task_group g;
+  for (int i = 0; i < 40; ++i)
+    g.run(named("use"), [&, i] {
+      made[static_cast<std::size_t>(i % parts)].wait();
+      hold(10e-3);
+    });
+  g.wait();
+}
+void fan_in() { wait_for_one(1); }
+void fan_in_parts() { wait_for_one(40); }
+
+/// Computes on two workers, beside what occupies the cores.
+void compute_on_two() {
+  task_group g;
+  for (int i = 0; i < 100; ++i) g.run(named("solve"), [] { compute(8e-3); });
+  g.wait();
+}
+
+/// Other threads of the program, which compute or sleep meanwhile.
+void beside_threads(bool computing) {
+  std::atomic<bool> ended{false};
+  std::vector<std::thread> others;
+  for (int i = 0; i < 4; ++i)
+    others.emplace_back([&] {
+      while (!ended.load(std::memory_order_relaxed))
+        if (computing)
+          compute(1e-3);
+        else
+          hold(1e-2);
+    });
+  compute_on_two();
+  ended.store(true, std::memory_order_relaxed);
+  for (std::thread& t : others) t.join();
+}
+void own_threads() { beside_threads(true); }
+void own_threads_asleep() { beside_threads(false); }
+
+/// Other programs, which compute or sleep meanwhile.
+void beside_programs(bool computing) {
+  pid_t others[4];
+  for (pid_t& child : others) {
+    child = fork();
+    if (child < 0) std::abort();
+    if (child != 0) continue;
+    alarm(60);  // if the parent dies
+    for (;;)
+      if (!computing) pause();
+  }
+  compute_on_two();
+  for (const pid_t child : others) kill(child, SIGKILL), waitpid(child, nullptr, 0);
+}
+void other_programs() { beside_programs(true); }
+void other_programs_asleep() { beside_programs(false); }
+
+/// Kernels of a device, each of which needs the one before, and tasks of `task_s` between them.
+struct kernel_item {
+  double s;
+};
+void kernel_cpu(const kernel_item& k) { hold(k.s); }
+constexpr auto kernel = gpu::cpu_operation<kernel_item, kernel_cpu>("kernel");
+void beside_device(runtime& rt, double kernel_s, double task_s) {
+  gpu::device device(rt, gpu::find_backend("cpu"));
+  const gpu::executor on(device);
+  rt.run(named("main"), [&] {
+    for (int i = 0; i < 20; ++i) {
+      async(on, kernel, kernel_item{kernel_s}).get();
+      task_group g;
+      for (int k = 0; k < 4; ++k) g.run(named("host"), [task_s] { hold(task_s); });
+      g.wait();
+    }
+  });
+}
+void slow_device(runtime& rt) { beside_device(rt, 40e-3, 2e-3); }
+void quick_device(runtime& rt) { beside_device(rt, 1e-3, 40e-3); }
+
+/// Tasks that each increment a number of their own, `bytes` apart.
+template <std::size_t bytes>
+void count_up() {
+  struct alignas(bytes) number {
+    std::atomic<long> n{0};
+  };
+  static number numbers[8];
+  task_group g;
+  for (number& own : numbers)
+    g.run(named("count"), [&own] {
+      for (int i = 0; i < 4'000'000; ++i) own.n.fetch_add(1, std::memory_order_relaxed);
+    });
+  g.wait();
+}
+
 /// Tasks that sleep instead of waiting.
 void sleeping() {
   for (int i = 0; i < 40; ++i) {
@@ -198,6 +353,23 @@ constexpr known_case cases[] = {
     {"memory_at_once", 2, memory_at_once},
     {"io", 2, io},
     {"sleeping", 4, sleeping},
+    {"false_sharing", 2, count_up<sizeof(std::atomic<long>)>},
+    {"padded", 2, count_up<64>},
+    {"disk", 2, disk},
+    {"no_disk", 2, no_disk},
+    {"imbalance_that_moves", 4, imbalance_that_moves},
+    {"coarse", 4, coarse},
+    {"fine", 4, fine},
+    {"two_phases", 4, two_phases},
+    {"fan_in", 4, fan_in},
+    {"fan_in_parts", 4, fan_in_parts},
+    {"own_threads", 2, own_threads},
+    {"own_threads_asleep", 2, own_threads_asleep},
+    {"many_workers", 8, compute_on_two},
+    {"other_programs", 2, other_programs},
+    {"other_programs_asleep", 2, other_programs_asleep},
+    {"slow_device", 4, nullptr, slow_device},
+    {"quick_device", 4, nullptr, quick_device},
 };
 
 }  // namespace
@@ -206,7 +378,7 @@ int main(int argc, char** argv) {
   runtime_options options = options_from_arguments(argc, argv);
   for (const known_case& c : cases) {
     if (argc != 2 || std::strcmp(argv[1], c.name) != 0) continue;
-    options.workers = c.workers;
+    if (std::getenv("PLX_THREADS") == nullptr) options.workers = c.workers;
     runtime rt(options);
     if (c.run != nullptr)
       rt.run(named("main"), c.run);

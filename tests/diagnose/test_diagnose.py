@@ -41,11 +41,13 @@ def go_first() -> None:
         pass  # not permitted for this user
 
 
-def measured(folder: Path, case: str, first: bool) -> dict:
+def measured(folder: Path, case: str, first: bool, **settings: str) -> dict:
     """The diagnosis of a run of the case, and `kept`: the run delay of its threads as a share of the run."""
-    environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder)}
+    environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder), **settings}
     begin, kept_s, known = time.monotonic(), 0.0, {}
-    process = subprocess.Popen([str(PROGRAM), case], env=environment, preexec_fn=go_first if first else None)
+    command = [str(PROGRAM), case]
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    process = subprocess.Popen(command, env=environment, cwd=folder.parent, preexec_fn=go_first if first else None)
     try:
         while process.poll() is None:
             kept_s = kept_from_cores_s(process.pid, known)
@@ -58,6 +60,10 @@ def measured(folder: Path, case: str, first: bool) -> dict:
     return {**json.loads(parallax("diagnose", "--json", folder)), "kept": kept_s / passed_s, "folder": folder}
 
 
+# These have too few cores on purpose.
+CROWDED = ("many_workers", "own_threads", "other_programs")
+
+
 @pytest.fixture(scope="module")
 def check(tmp_path_factory):
     """check(case, holds): asserts holds(diagnosis of the case). A run fails the test only if its threads had the cores
@@ -68,20 +74,21 @@ def check(tmp_path_factory):
     def checked(case: str, holds) -> None:
         for turn in range(4):
             if case not in known:
-                known[case] = measured(tmp_path_factory.mktemp(case) / "run", case, first=turn > 0)
+                first = turn > 0 or case in CROWDED
+                known[case] = measured(tmp_path_factory.mktemp(case) / "run", case, first)
             said = known[case]
             if holds(said):
                 return
-            assert said["kept"] > most_kept, said
+            assert case not in CROWDED and said["kept"] > most_kept, said
             del known[case]
         pytest.skip(f"other programs used the cores: the threads of {case} waited for one {said['kept']:.0%} of the time")
 
     return checked
 
 
-def parallax(*arguments) -> str:
+def parallax(*arguments, **settings: str) -> str:
     command = [sys.executable, "-B", "-m", "parallax", *map(str, arguments)]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python"), **settings}
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -95,7 +102,19 @@ def finding(diagnosis: dict, wanted: str) -> dict:
     return next((f for f in diagnosis["findings"] if f["id"] == wanted), {"text": ""})
 
 
-# finding: (the program that provokes it, one that resembles it and does not)
+def causes(found: dict) -> list:
+    """The id of a finding, alone and with what the finding names."""
+    said = [found["id"]]
+    if "by" in found:
+        said.append(f"{found['id']} by {found['by']}")
+    if found.get("blamed"):
+        said.append(f"{found['id']} of {found['blamed']}")
+    if " to disks" in found["text"]:
+        said.append(f"{found['id']} for disks")
+    return said
+
+
+# cause: (the program that provokes it, one that resembles it and does not)
 PAIRS = {
     "starvation": ("starved", "chain"),
     "chains": ("chain", "starved"),
@@ -106,17 +125,39 @@ PAIRS = {
     "serial": ("set_up", "healthy"),
     "memory_growth": ("memory", "memory_at_once"),
     "waiting": ("io", "healthy"),
+    "waiting for disks": ("disk", "no_disk"),
+    "uneven of relax": ("imbalance_that_moves", "fine"),
+    "coarse of relax": ("coarse", "fine"),
+    "device": ("slow_device", "quick_device"),
+    "serial of make": ("fan_in", "fan_in_parts"),
+    "serial of alone": ("two_phases", "healthy"),
+    "off_core by workers": ("many_workers", "own_threads"),
+    "off_core by threads": ("own_threads", "own_threads_asleep"),
+    "off_core by programs": ("other_programs", "other_programs_asleep"),
 }
 
 
+# True in any of these runs: the programs hold their workers in sleeps, and other programs use the cores.
+OF_ANY = ("waiting", "off_core")
+
+
 @pytest.mark.parametrize("wanted", PAIRS)
-def test_a_program_that_provokes_a_sentence_gets_it(check, wanted):
-    check(PAIRS[wanted][0], lambda said: wanted in ids(said))
+def test_a_program_that_provokes_a_sentence_gets_it_first(check, wanted):
+    def holds(said):
+        others = [found for found in said["findings"] if found["id"] not in OF_ANY or wanted.split()[0] in OF_ANY]
+        return wanted == "memory_growth" and wanted in ids(said) or bool(others) and wanted in causes(others[0])
+
+    check(PAIRS[wanted][0], holds)
 
 
 @pytest.mark.parametrize("wanted", PAIRS)
 def test_a_similar_program_does_not_get_it(check, wanted):
-    check(PAIRS[wanted][1], lambda said: wanted not in ids(said))
+    check(PAIRS[wanted][1], lambda said: not any(wanted in causes(found) for found in said["findings"]))
+
+
+def test_phases_are_in_the_headline(check):
+    check("two_phases", lambda said: len(said["phases"]) == 2 and "; workers with work: " in said["headline"])
+    check("healthy", lambda said: said["phases"] == [])
 
 
 def test_the_lock_is_named(check):

@@ -372,6 +372,7 @@ task* scheduler::search(worker& w) {
 void scheduler::end_idling(worker& w, ticks begin, ticks polled_before) noexcept {
   w.boundary = std::max(begin, now_ticks());
   const ticks polled = w.log->background_time() - polled_before;
+  if (w.log->idles()) w.idle_periods.add();
   if (w.boundary - begin < spans_.idle && !w.log->idles())
     w.log->overhead(w.boundary - begin - std::min(polled, w.boundary - begin));
   else

@@ -33,6 +33,8 @@ constexpr member_counter per_worker[] = {
     {"count/steals", "Tasks taken from another worker's deque", &worker::steals},
     {"count/failed-steals", "Attempts to steal that another thief or the owner won", &worker::failed_steals},
     {"count/sleeps", "Times the worker slept because it found no work", &worker::sleeps},
+    {"count/idle-periods", "Times the worker had no task for long enough to sleep; naps until the next task are one",
+     &worker::idle_periods},
     {"count/poller-calls", "Calls of pollers", &worker::poller_calls},
     {"count/poller-progress", "Rounds of poller calls in which an operation had completed", &worker::poller_progress},
 };

@@ -1,8 +1,8 @@
 """`parallax diagnose run/`: what limited the speed of a run, in a few sentences with figures.
 
-evidence.py reads the run folder; idle.py assigns idle time to causes; rules.py and idle.py decide, confidence.py how sure; phases.py divides the run. The
-thresholds are constants of the latter two and are documented in docs/why-slow.md. Example to read:
-tests/performance/test_diagnosis.py.
+evidence.py reads the run folder; idle.py assigns idle time to causes; rules.py and idle_rules.py decide, confidence.py how
+sure; phases.py divides the run. The thresholds are constants of these modules and are documented in docs/why-slow.md.
+Example to read: python/tests/performance/test_diagnosis.py.
 """
 
 from __future__ import annotations
@@ -65,11 +65,8 @@ def diagnose_evidence(evidence: Evidence) -> Diagnosis:
 
 
 def _not_judged(evidence: Evidence) -> str:
-    missing = evidence.missing()
-    if not missing:
-        return ""
-    whats = "; ".join(f"{what} ({file} is missing; {setting} writes it)" for what, file, setting in missing)
-    return f"Could not be judged: {whats}."
+    whats = [f"{what} ({file} is missing; {setting} writes it)" for what, file, setting in evidence.missing()]
+    return f"Could not be judged: {'; '.join(whats)}." if whats else ""
 
 
 __all__ = ["Diagnosis", "Evidence", "Finding", "diagnose", "diagnose_evidence", "most_findings"]

@@ -2,6 +2,7 @@
 
     profile.csv, workers.csv, waits.csv   by the setting profile=csv or diagnose=1; plx-star writes them always
     threads.csv                           by plx-exec: the rows of workers.csv are then threads, each with its own begin
+    device_profile.csv                    the same settings, if a device was used
     diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
     critical_path.json                    by the setting critical-path=1
     job.json                              of a job of many processes: all localities, all task types
@@ -76,6 +77,7 @@ class Evidence:
 
     profile, _waits = csv_property("profile.csv", finite=True), csv_property("waits.csv", finite=True)
     _threads_csv, _workers_csv = csv_property("threads.csv", finite=True), csv_property("workers.csv", finite=True)
+    _devices_csv = csv_property("device_profile.csv", finite=True)
     _counters_csv, _diagnose_csv = csv_property("counters.csv"), csv_property("diagnose.csv")
 
     @cached_property
@@ -229,6 +231,10 @@ class Evidence:
         """(times, values) of a counter, or None."""
         return self._samples.get(name)
 
+    def names(self, begin: str, end: str) -> list:
+        """The counters whose names begin and end with these."""
+        return [name for name in self._samples if name.startswith(begin) and name.endswith(end)]
+
     def last(self, name: str):
         """A counter's last value, or None."""
         series = self.series(name)
@@ -262,14 +268,27 @@ class Evidence:
 
     @cached_property
     def task_rows(self) -> list:
-        """[{name, calls, total_s, mean_s, max_s}], the largest total first."""
+        """[{name, calls, total_s, mean_s, max_s, stddev_s}], the largest total first."""
         table = self.profile
         if table is None or len(table) == 0:
             return []
-        columns = {key: table.numbers(key) for key in ("calls", "total_s", "mean_s", "max_s")}
+        columns = {key: table.numbers(key) for key in ("calls", "total_s", "mean_s", "max_s", "stddev_s")}
         rows = [
             {"name": str(name), **{key: float(column[i]) for key, column in columns.items()}}
             for i, name in enumerate(table["name"])
+        ]
+        return sorted(rows, key=lambda row: -row["total_s"])
+
+    @cached_property
+    def device_rows(self) -> list:
+        """[{device, name, calls, total_s, mean_s, max_s}] of operations of devices, the largest total first."""
+        table = self._devices_csv
+        if table is None:
+            return []
+        rows = [
+            {key: _text(table[key][i]) for key in ("device", "name")}
+            | {key: float(table.numbers(key)[i]) for key in ("calls", "total_s", "mean_s", "max_s")}
+            for i in range(len(table))
         ]
         return sorted(rows, key=lambda row: -row["total_s"])
 

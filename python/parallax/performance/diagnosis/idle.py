@@ -1,7 +1,7 @@
-"""When the workers were idle, what else was true at that time, and the rules about it.
+"""When the workers were idle, and what else was true at that time; idle_rules.py has the rules about it.
 
 The idle time of each interval between two samples of diagnose.csv goes to exactly one cause. In order of precedence:
-ready tasks waited in queues; tasks waited for a lock; about one worker had work; the rest. So causes sum to the idle time,
+ready tasks waited in queues; tasks waited for a lock; no task ran and a device was busy; about one worker had work; the rest. So causes sum to the idle time,
 and two things are called simultaneous only where both were seen in one interval. Without samples of the idle time nothing
 is placed, and all of it is rest.
 
@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ...text import plural, seconds, share_text, short, trimmed
+from ...text import plural, seconds
 from . import confidence
-from .evidence import Evidence, Finding, all_threads, at_most, scheduler
+from .evidence import Evidence, all_threads, scheduler
 
+least_part = 0.10  # of all workers' time, idle for one cause
 most_alone = 1.25  # workers with work, on average over an interval
 queues = ("queue/length", "queue/injected", "queue/placed")
 locks = ("mutex", "shared_mutex", "recursive_mutex", "timed_mutex", "spinlock")
@@ -60,23 +61,28 @@ class IdleTime:
     located: bool
     queued: Phase
     locked: Phase
+    device: Phase
     alone: Phase
     rest_s: float
     mean_queued: float = 0.0  # tasks in queues, in the intervals of `queued`
     mean_busy: float = 0.0  # workers with work, in the intervals of `alone`
     bins: dict = field(default_factory=dict)  # {cause: idle worker-seconds in each interval [n]}, and their capacity
 
-    def sure(self, e: Evidence, cause: str) -> str:
-        """The confidence in a cause, "" if it is too small to be reported."""
+    def sure(self, e: Evidence, *causes: str) -> str:
+        """The confidence in causes that one finding claims, "" if they are too small to be reported."""
         if self.bins:
-            return confidence.of_bins(self.bins[cause], self.bins["capacity"], least_part)
-        return "likely" if e.share(getattr(self, cause).idle_s) >= least_part else ""
+            return confidence.of_bins(sum(self.bins[cause] for cause in causes), self.bins["capacity"], least_part)
+        return "likely" if e.share(self.claimed_s(*causes)) >= least_part else ""
+
+    def claimed_s(self, *causes: str) -> float:
+        """Idle worker-seconds of these causes."""
+        return sum(self.rest_s if cause == "rest" else getattr(self, cause).idle_s for cause in causes)
 
 
 def idle_time(e: Evidence) -> IdleTime:
     bins = bins_of(e)
     if bins is None:
-        return IdleTime(False, Phase(), Phase(), Phase(), e.idle_s)
+        return IdleTime(False, Phase(), Phase(), Phase(), Phase(), e.idle_s)
     edges, total, idle = bins
     length, left = np.diff(edges), idle.copy()
     queued = _least_queued(e, edges)
@@ -84,22 +90,27 @@ def idle_time(e: Evidence) -> IdleTime:
     left = left - late
     locked = np.minimum(left, _waiting_for_locks(e, edges))
     left = left - locked
+    device = np.minimum(left, _idle_beside_devices(e, edges, total))
+    left = left - device
     busy = total - idle
     alone = (busy <= most_alone) & (left >= 0.5 * idle) & (left > 0)
     if e.threads is not None:  # a finding of its own reports waits for locks
         alone = (total if e.waited_s(*locks) >= 0.1 * e.worker_time_s else busy) <= most_alone
     is_late, is_locked = late > 0, locked > 0.25 * np.maximum(total, 1.0)
+    is_device = device > 0.25 * np.maximum(total, 1.0)
     # The samples may cover a little more or less than the workers' own clocks.
     scale = min(1.0, e.idle_s / float(np.sum(idle * length))) if np.any(idle > 0) else 0.0
     alone_s = scale * float(np.sum((left * length)[alone]))
     return IdleTime(
         True, Phase(_spans(edges, is_late), scale * float(np.sum(late * length))),
-        Phase(_spans(edges, is_locked), scale * float(np.sum(locked * length))), Phase(_spans(edges, alone), alone_s),
-        max(0.0, e.idle_s - alone_s - scale * float(np.sum((late + locked) * length))),
+        Phase(_spans(edges, is_locked), scale * float(np.sum(locked * length))),
+        Phase(_spans(edges, is_device), scale * float(np.sum(device * length))), Phase(_spans(edges, alone), alone_s),
+        max(0.0, e.idle_s - alone_s - scale * float(np.sum((late + locked + device) * length))),
         _mean(queued, length, is_late), _mean(busy, length, alone),
         {
-            "queued": scale * late * length, "locked": scale * locked * length, "alone": scale * left * length * alone,
-            "capacity": length * (e.worker_time_s / float(np.sum(length))),
+            "queued": scale * late * length, "locked": scale * locked * length,
+            "device": scale * device * length, "alone": scale * left * length * alone,
+            "rest": scale * left * length * ~alone, "capacity": length * (e.worker_time_s / float(np.sum(length))),
         },
     )  # fmt: skip
 
@@ -156,17 +167,31 @@ def _waiting_for_locks(e: Evidence, edges: np.ndarray) -> np.ndarray:
 
     A wait is counted when it ends, so what a sample adds is spread over as long before it as the longest wait was.
     """
+    longest_s = max((row["max_s"] for row in e.wait_rows or [] if row["kind"] in locks), default=0.0)
+    kinds = ("mutex", "shared_mutex") if longest_s > 0 else ()
+    return sum((_rate(e.series(f"{all_threads}wait/time/{kind}"), edges, longest_s) for kind in kinds), np.zeros(len(edges) - 1))
+
+
+def _idle_beside_devices(e: Evidence, edges: np.ndarray, total: np.ndarray) -> np.ndarray:
+    """Mean number of workers that were idle in each interval [n] as no task ran and a device was busy."""
+    busy = np.zeros(len(edges) - 1)
+    longest_s = max((row["max_s"] for row in e.device_rows), default=0.0)
+    for name in e.names("/gpu{locality#0/", "}/time/busy"):  # counted when an operation ends
+        busy = np.maximum(busy, np.minimum(_rate(e.series(name), edges, longest_s), 1.0))
+    return np.minimum(busy * total, _rate(e.series(all_threads + "idle/unattributed"), edges))
+
+
+def _rate(series, edges: np.ndarray, longest_s: float = 0.0) -> np.ndarray:
+    """Growth of a counter per second in each interval [n]. The growth between two samples is spread over up to `longest_s`
+    before them, if the counter adds a time when that time ends."""
     found = np.zeros(len(edges) - 1)
-    longest = max((row["max_s"] for row in e.wait_rows or [] if row["kind"] in locks), default=0.0)
-    for kind in ("mutex", "shared_mutex"):
-        series = e.series(f"{all_threads}wait/time/{kind}")
-        if series is None or longest <= 0:
-            continue
-        grown = np.diff(np.interp(edges, *series))
-        for i in np.flatnonzero(grown > 0):
-            begin, end = max(edges[0], edges[i] - longest), edges[i + 1]
-            inside = np.clip(np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin), 0.0, None)
-            found += grown[i] * inside / (end - begin)
+    if series is None:
+        return found
+    grown = np.diff(np.interp(edges, *series))
+    for i in np.flatnonzero(grown > 0):
+        begin, end = max(edges[0], edges[i] - longest_s), edges[i + 1]
+        inside = np.clip(np.minimum(edges[1:], end) - np.maximum(edges[:-1], begin), 0.0, None)
+        found += grown[i] * inside / (end - begin)
     return found / np.diff(edges)
 
 
@@ -188,333 +213,3 @@ def _mean(values: np.ndarray, length: np.ndarray, chosen: np.ndarray) -> float:
 
 def _moment(time_s: float) -> str:
     return "0 s" if time_s <= 0 else seconds(time_s)
-
-
-least_idle = 0.15  # of all workers' time
-least_blame = 0.5  # of the idle time: charged to one task type, or to none
-least_part = 0.10  # of all workers' time, idle for one cause
-least_imbalance = 0.15  # of the run: (most - mean) of the workers' seconds in tasks
-least_long_task = 0.25  # of the run: a task longer than that may hold up the others
-least_path = 0.70  # of the run: the critical path
-least_delay = 0.20  # of the run: how long tasks on the critical path were ready before they began
-whole_run = 0.90  # of the run
-latest_set_up = 0.10  # of the run: what one worker does alone from before then is serial set-up
-
-
-def findings_about_idle_time(e: Evidence) -> list:
-    """The largest begins with the task type that is charged most of the idle time, if one is."""
-    found = _findings(e)
-    if found and e.lived_equally:
-        _name_the_blamed(e, max(found, key=lambda finding: finding.share))
-    return found
-
-
-def _name_the_blamed(e: Evidence, finding: Finding) -> None:
-    if not e.idle_blame or e.idle_s <= 0:
-        return
-    name, blamed_s = max(e.idle_blame.items(), key=lambda item: item[1])
-    none_ran = e.unattributed_s >= blamed_s
-    charged_s = e.unattributed_s if none_ran else blamed_s
-    share = charged_s / e.idle_s
-    if share < least_blame:
-        return
-    part = f"{share_text(share)} of the workers' idle time ({seconds(charged_s)})"
-    begin = f"In {part} no task ran" if none_ran else f'"{short(name)}" is charged {part}, as it ran meanwhile'
-    finding.text = f"{begin}; {finding.text[0].lower()}{finding.text[1:]}"
-    finding.figures.update({"blamed": None if none_ran else name, "blamed_s": charged_s, "blamed_share": share})
-
-
-def _findings(e: Evidence) -> list:
-    if not e.has_workers or e.n_workers < 2:
-        return [f for f in [_lock_of_threads(e) if e.has_workers and not e.lived_equally else None] if f]
-    if not e.lived_equally:
-        return _of_threads(e)
-    parts = idle_time(e)
-    found = [_queued(e, parts), _locked(e, parts)]
-    alone_s, rest_s = parts.alone.idle_s, parts.rest_s
-    if parts.sure(e, "alone"):
-        alone = _alone(e, parts)
-        if alone is None:
-            rest_s += alone_s  # reported by chains() or starvation()
-        found.append(alone)
-    else:
-        rest_s += alone_s
-    nothing_else = not any(found) and e.share(e.idle_s) >= least_idle
-    if e.share(rest_s) >= least_idle or nothing_else:
-        serial_s = parts.alone.length_s if parts.sure(e, "alone") else 0.0
-        rest_s = e.idle_s if nothing_else else rest_s
-        rules = (
-            lambda: _delayed(e, rest_s), lambda: chains(e, rest_s), lambda: imbalance(e, rest_s, serial_s),
-            lambda: starvation(e, rest_s),
-        )
-        rest = next(finding for finding in (rule() for rule in rules) if finding is not None)
-        rest.confidence = confidence.of_figure(rest.share, least_idle)
-        found.append(rest)
-    found = [finding for finding in found if finding is not None]
-    return [finding for finding in found if finding.confidence != "possible"] or found
-
-
-def _claim(e: Evidence, id: str, idle_s: float, text: str, advice: str, figures=None, sure="clear") -> Finding:
-    """A finding that claims idle worker-seconds of workers that all lived as long as the run."""
-    saves_s = idle_s / e.n_workers
-    text = f"{text}; {at_most(saves_s, e.wall_s)}."
-    return Finding(id, e.share(idle_s), text, advice, figures or {}, saves_s, sure)
-
-
-def _queued(e: Evidence, parts: IdleTime):
-    """Ready tasks in queues and idle workers, in the same intervals."""
-    phase, mean_queued, sure = parts.queued, parts.mean_queued, parts.sure(e, "queued")
-    if not sure:
-        return None
-    idle = phase.idle_s / phase.length_s
-    return _claim(
-        e,
-        "latency",
-        phase.idle_s,
-        f"{phase.when(e.wall_s)} {trimmed(mean_queued, 2)} ready tasks waited in queues and at least {trimmed(idle, 2)} of "
-        f"{plural(e.n_workers, 'worker')} were idle, on average",
-        _latency_advice,
-        {"queued": mean_queued},
-        sure,
-    )
-
-
-def _delayed(e: Evidence, idle_s: float):
-    """Tasks on the critical path that are ready but do not begin."""
-    delay_s = (e.critical_path or {}).get("path_delay_s") or 0.0
-    if delay_s < least_delay * e.wall_s:
-        return None
-    return Finding(
-        "latency",
-        e.share(idle_s),
-        f"Tasks on the critical path were ready for {seconds(delay_s)} of {seconds(e.wall_s)} before they began; "
-        f"{at_most(min(delay_s, idle_s / e.n_workers), e.wall_s)}.",
-        _latency_advice,
-        {"delay_s": delay_s},
-        min(delay_s, idle_s / e.n_workers),
-    )
-
-
-_latency_advice = (
-    "Look for tasks that are bound to a worker, for one worker that makes all tasks, and for workers that wait for a core "
-    "(more workers than cores); tasks on the critical path can have priority::high."
-)
-
-
-def _lock_row(e: Evidence):
-    return next((row for row in e.wait_rows or [] if row["kind"] in locks), None)
-
-
-def _lock_words(lock: dict):
-    name = f'"{lock["name"]}"' if lock["name"] else f"at {lock['object']}" if lock["object"] else "of many"
-    naming = "" if lock["name"] else ' Give it a name (plx::mutex m("name")) to see which one it is.'
-    figures = {"lock": lock["name"] or lock["object"], "kind": lock["kind"], "waits": lock["waits"]}
-    words = (
-        f"wait for the {lock['kind']} {name}: {plural(int(lock['waits']), 'wait')} of {seconds(lock['total_s'])} in all "
-        f"(the longest {seconds(lock['max_s'])})"
-    )
-    return (
-        words,
-        "Hold it for less, split it into several, or let every task collect its own part and join them at the end."
-        + naming,
-        {**figures, "waited_s": lock["total_s"]},
-    )
-
-
-def _locked(e: Evidence, parts: IdleTime):
-    """Tasks that wait for a lock and workers that are idle, in the same intervals."""
-    lock, phase, sure = _lock_row(e), parts.locked, parts.sure(e, "locked")
-    if lock is None or not sure:
-        return None
-    words, advice, figures = _lock_words(lock)
-    when = f" {phase.when(e.wall_s)[0].lower()}{phase.when(e.wall_s)[1:]}".rstrip(",") if phase.spans else ""
-    if e.lock_blame and sum(e.lock_blame.values()) > 0:
-        holder, held_s = max(e.lock_blame.items(), key=lambda item: item[1])
-        figures["holder"] = holder
-        share = share_text(held_s / sum(e.lock_blame.values()))
-        words += f', {share} of that time, without queues, while "{short(holder)}" held a lock'
-    text = f"Tasks {words}. Workers were idle for {seconds(phase.idle_s)} of their time{when} as tasks waited for locks"
-    return _claim(e, "contention", phase.idle_s, text, advice, figures, sure)
-
-
-def long_task(e: Evidence):
-    """The row of the kind with the longest task, when that is a large part of the run."""
-    row = max(e.task_rows, key=lambda row: row["max_s"], default=None)
-    return row if row and row["max_s"] >= least_long_task * e.wall_s else None
-
-
-def _alone(e: Evidence, parts: IdleTime):
-    """One worker had work, on average, and no ready task waited. None where that holds for the whole run."""
-    phase, row, sure = parts.alone, long_task(e), parts.sure(e, "alone")
-    begin, end = phase.longest
-    most = (
-        f"{phase.when(e.wall_s)} only {trimmed(parts.mean_busy, 2)} of {plural(e.n_workers, 'worker')} had work on average, "
-        "and no task waited in a queue"
-    )
-    figures = {"busy": parts.mean_busy, "intervals": phase.spans[:20], "serial_s": phase.length_s}
-    is_one_task = row and row["max_s"] >= 0.7 * (end - begin)
-    if is_one_task:
-        most = f'{most}; the longest task, "{short(row["name"])}", took {seconds(row["max_s"])}'
-    if is_one_task and begin > latest_set_up * e.wall_s:  # before, others ran that it could have run beside
-        advice = "Cut that task into smaller ones, or begin it first (priority::high)."
-        return _claim(e, "imbalance", phase.idle_s, most, advice, figures, sure)
-    of_run = phase.length_s / e.wall_s
-    if of_run >= whole_run or (of_run >= least_path and _long_path(e)) or parts.mean_busy < 0.5:
-        return None
-    kinds = path_kinds(e)
-    path = f' (the critical path has most of its time in "{short(kinds[0][0])}")' if kinds else ""
-    advice = f"Divide that part into tasks that can run side by side, or run it beside other work{path}."
-    more = "" if kinds or is_one_task else " PLX_TRACE=1 shows which tasks it consists of."
-    return _claim(e, "serial", phase.idle_s, most, advice + more, figures, sure)
-
-
-def path_kinds(e: Evidence) -> list:
-    """[(name, seconds on the path, slices on the path, run time if that kind took half)], the largest first."""
-    rows = (e.critical_path or {}).get("kinds") or []
-    found = [
-        (str(row["name"]), float(row["path_s"]), int(row["on_path"]), (row.get("if_half") or {}).get("wall_s"))
-        for row in rows
-        if isinstance(row, dict) and {"name", "path_s", "on_path"} <= set(row)
-    ]
-    return sorted((row for row in found if row[1] > 0), key=lambda row: -row[1])
-
-
-def _long_path(e: Evidence) -> bool:
-    return e.span_s is not None and e.span_s >= least_path * e.wall_s and not long_task(e)
-
-
-def chains(e: Evidence, idle_s: float):
-    """The critical path takes most of the run."""
-    if not _long_path(e):
-        return None  # one long task is no chain: imbalance() reports it
-    path_s, kinds = e.span_s, path_kinds(e)
-    most, what_if = "", "" if kinds else " PLX_CRITICAL_PATH=1 names the tasks on it."
-    if kinds:
-        name, on_path_s, n, half_s = kinds[0]
-        most = f', {share_text(on_path_s / path_s)} of it "{short(name)}" in {plural(n, "slice")}'
-        if half_s:
-            what_if = f' If "{short(name)}" took half the time, the run would take {seconds(half_s)}.'
-    more_s = max(0.0, e.wall_s - path_s)
-    shorter_s = min(max(0.0, e.wall_s - e.tasks_s / e.n_workers), idle_s / e.n_workers)
-    return Finding(
-        "chains",
-        e.share(idle_s),
-        f"Tasks depend on each other: the critical path takes {seconds(path_s)} of {seconds(e.wall_s)}{most}, and all "
-        f"work is {trimmed(e.tasks_s / path_s, 2)} times that. With any number of workers the run takes at least "
-        f"{seconds(path_s)}, so more workers save at most {seconds(more_s)} ({share_text(more_s / e.wall_s)}); a shorter "
-        f"path saves at most {seconds(shorter_s)} ({share_text(shorter_s / e.wall_s)}) with these "
-        f"{plural(e.n_workers, 'worker')}.",
-        "Shorten what is on the path, or let parts of it run side by side (finer tasks, fewer places where all wait for "
-        f"all).{what_if}",
-        {"path_s": path_s, "parallelism": e.tasks_s / path_s},
-        max(more_s, shorter_s),
-    )
-
-
-def imbalance(e: Evidence, idle_s: float, serial_s: float = 0.0):
-    """Some workers have more to do than others, beyond what the intervals with one busy worker explain."""
-    most, mean = float(np.max(e.tasks_of_workers)), float(np.mean(e.tasks_of_workers))
-    excess_s = most - mean - serial_s * (1 - 1 / e.n_workers)
-    row = long_task(e)
-    one_at_a_time = e.tasks_s / e.wall_s < 1.15  # no matter of balance
-    if excess_s < least_imbalance * e.wall_s or (row is None and one_at_a_time):
-        return None
-    busiest = int(np.argmax(e.tasks_of_workers))
-    others = (e.tasks_s - most) / (e.n_workers - 1)
-    reason = f'. The longest task, "{short(row["name"])}", took {seconds(row["max_s"])}' if row else ""
-    advice = (
-        "Cut that task into smaller ones, or begin it first (priority::high)."
-        if row
-        else "If it ran a part that is serial (set-up, input, output), divide that part into tasks; if tasks are bound to it, "
-        "distribute them."
-    )
-    saves_s = min(most - mean, idle_s / e.n_workers)
-    return Finding(
-        "imbalance",
-        e.share(idle_s),
-        f"Worker {busiest} had more work than the others: it was in tasks for {seconds(most)}, the others for "
-        f"{seconds(others)} on average{reason}. An equal division of all work saves at most {seconds(saves_s)} "
-        f"({share_text(saves_s / e.wall_s)} of the run).",
-        advice,
-        {"most_s": most, "mean_s": mean, "worker": busiest},
-        saves_s,
-    )
-
-
-def starvation(e: Evidence, idle_s: float):
-    """Workers without a ready task."""
-    busy = e.tasks_s / e.wall_s
-    sleeping_s = e.waited_s("sleep")
-    if sleeping_s >= 0.5 * e.wall_s:
-        why = f". Tasks slept for {seconds(sleeping_s)} in all"
-        advice = "Wait for the event itself (a future, a condition variable) instead of sleeping."
-    elif e.n_tasks < 4 * e.n_workers:
-        why = f". The run has only {plural(e.n_tasks, 'task')}"
-        advice = "Divide the work into more tasks: several per worker, so that all can keep busy."
-    else:
-        why = ""
-        enough = max(1, round(busy + 0.5))
-        fewer = f", or use {plural(enough, 'worker')}" if enough < e.n_workers else ""
-        advice = f"Make tasks earlier and more of them at a time, let parts that run alone run as tasks{fewer}."
-    text = f"Ready tasks are too few: on average {trimmed(busy, 2)} of {plural(e.n_workers, 'worker')} had one{why}"
-    return _claim(e, "starvation", idle_s, text, advice, {"busy": busy})
-
-
-# ---- threads that lived for parts of the run (plx-exec) ----
-
-
-def _of_threads(e: Evidence) -> list:
-    parts = idle_time(e)
-    serial = _one_thread(e, parts) if parts.located and e.threads is not None else _one_row(e)
-    return [finding for finding in (_lock_of_threads(e), serial) if finding is not None]
-
-
-def _lock_of_threads(e: Evidence):
-    lock = _lock_row(e)
-    if lock is None or e.share(lock["total_s"]) < least_part:
-        return None
-    words, advice, figures = _lock_words(lock)
-    saves_s = min(lock["total_s"] / max(e.capacity, 1.0), e.wall_s)
-    share = min(1.0, e.share(lock["total_s"]))
-    text = f"Threads {words}, {share_text(share)} of the threads' time; {at_most(saves_s, e.wall_s)}."
-    return Finding("contention", share, text, advice.split(" Give it a name")[0], figures, saves_s)
-
-
-def _one_thread(e: Evidence, parts: IdleTime):
-    """Intervals in which about one thread runs."""
-    phase = parts.alone
-    length_s = min(phase.length_s, e.wall_s)
-    saves_s = length_s * (1 - 1 / e.n_workers)
-    if saves_s < least_part * e.wall_s:
-        return None
-    row = max(e.task_rows, key=lambda row: row["max_s"], default=None)
-    reason = f'. The longest-running function, "{short(row["name"])}", took {seconds(row["max_s"])}' if row else ""
-    return Finding(
-        "serial",
-        saves_s / e.wall_s,
-        f"{phase.when(e.wall_s)} only {trimmed(parts.mean_busy, 2)} of {plural(e.n_workers, 'thread')} ran on average{reason}. "
-        f"Divided among all {e.n_workers}, that part saves at most {seconds(saves_s)} ({share_text(saves_s / e.wall_s)} of the run).",
-        "Divide that part among threads, or run it beside other work.",
-        {"serial_s": length_s, "intervals": phase.spans[:20]},
-        saves_s,
-    )
-
-
-def _one_row(e: Evidence):
-    """Without samples of when they ran: one thread with far more work than the others."""
-    most = float(np.max(e.tasks_of_workers))
-    busiest, others = int(np.argmax(e.tasks_of_workers)), (e.tasks_s - most) / (e.n_workers - 1)
-    saves_s = max(0.0, e.wall_s - e.tasks_s / e.n_workers)
-    if most - others < least_imbalance * e.wall_s or saves_s < least_imbalance * e.wall_s:
-        return None
-    return Finding(
-        "serial",
-        (most - others) / e.wall_s,
-        f"Thread {busiest} ran for {seconds(most)} of the run's {seconds(e.wall_s)}, the other {e.n_workers - 1} for "
-        f"{seconds(others)} on average. Divided equally among all {e.n_workers}, the work takes at least "
-        f"{seconds(e.tasks_s / e.n_workers)}, which saves at most {seconds(saves_s)} ({share_text(saves_s / e.wall_s)} of "
-        "the run).",
-        f"Divide the work of thread {busiest} among threads, or run it beside other work.",
-        {"most_s": most, "worker": busiest},
-        saves_s,
-    )

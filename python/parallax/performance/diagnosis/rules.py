@@ -1,7 +1,7 @@
 """The rules of a diagnosis: each evaluates the evidence and returns a finding or None.
 
 A finding's `share` is the share of all workers' time that it claims; findings come in that order. Rules about idle time
-are in idle.py. A rule that lacks its evidence gives None: Evidence.missing lists what was not measured.
+are in idle_rules.py. A rule that lacks its evidence gives None: Evidence.missing lists what was not measured.
 Example to read: tests/performance/test_diagnosis.py, and tests/diagnose/ for a program that provokes each.
 """
 
@@ -11,14 +11,14 @@ import numpy as np
 
 from ...text import bytes_text, count, long_time_text, plural, ratio_text, seconds, share_text, short, trimmed
 from . import confidence
-from .evidence import Evidence, Finding, at_most
-from .idle import findings_about_idle_time
+from .cores import least_off_core, off_core
+from .evidence import Evidence, Finding
+from .idle_rules import findings_about_idle_time
 
 # Shares of all workers' time, unless stated otherwise.
 least_grain = 0.10  # of the CPU time, lost to managing tasks
 least_locality_imbalance = 0.10  # (most - mean) / most, of seconds in tasks per worker of each locality
 least_network = 0.10  # of the time of tasks and network, in messages
-least_off_core = 0.10  # in tasks, but on no core
 most_slow_ipc = 0.5  # instructions per cycle
 least_major_faults = 1000  # in the run, and
 least_major_fault_rate = 100  # per second of the run
@@ -152,86 +152,6 @@ def network(e: Evidence):
 
 
 # ---- tasks that make no progress, or little ----
-
-
-def off_core(e: Evidence):
-    """Workers are in tasks but on no core: they wait for a core (`off_core`), or are blocked in calls (`waiting`)."""
-    if not e.has_workers or e.cpu_s is None:
-        return None
-    # At least, as idle workers use cores too when they look for tasks.
-    off_s = max(0.0, e.tasks_s + e.overhead_s + e.background_s - e.cpu_s)
-    figures = {"off_core_s": off_s, "ready_s": e.ready_s, **_switches(e)}
-    if e.ready_s is None:
-        return _off_core_for_some_reason(e, off_s, figures)
-    ready_s = min(e.ready_s, e.worker_time_s)
-    blocked_s = max(0.0, off_s - ready_s)
-    if max(ready_s, blocked_s) < least_off_core * e.worker_time_s:
-        return None
-    if ready_s >= blocked_s:
-        saves_s = ready_s / e.capacity
-        return Finding(
-            "off_core",
-            e.share(ready_s),
-            f"For {seconds(ready_s)}, {share_text(e.share(ready_s))} of their time, {e.worker_word}s were ready to run but "
-            f"had no core; {at_most(saves_s, e.wall_s)}.",
-            _own_cores(e),
-            figures,
-            saves_s,
-        )
-    saves_s = blocked_s / e.capacity
-    moved = " and ".join(text for text in (_moved(e, "read", "read"), _moved(e, "wrote", "written")) if text)
-    also = f" (they waited for a core for {seconds(ready_s)} more)" if e.share(ready_s) >= 0.05 else ""
-    return Finding(
-        "waiting",
-        e.share(blocked_s),
-        f"For at least {seconds(blocked_s)}, {share_text(e.share(blocked_s))} of the {e.worker_word}s' time, "
-        f"{'tasks' if e.lived_equally else 'threads'} were blocked in system calls or page faults{also}"
-        f"{'; the program ' + moved if moved else ''}; {at_most(saves_s, e.wall_s)}.",
-        f"Input and output, locks of other libraries and sleeps hold a {e.worker_word}: do them in fewer and larger pieces, in "
-        f"dedicated threads, or with more {e.worker_word}s than cores.",
-        figures,
-        saves_s,
-    )
-
-
-def _own_cores(e: Evidence) -> str:
-    fewer = "workers (PLX_THREADS)" if e.lived_equally else "threads"
-    return (
-        "Other programs share the cores, or the program has more threads than cores: give the program its own cores, or "
-        f"fewer {fewer}."
-    )
-
-
-def _moved(e: Evidence, verb: str, name: str) -> str:
-    """How much the program read or wrote, and how much of it from or to disks; "" below a MiB."""
-    total, disk = e.last(f"/machine/io/{name}") or 0.0, e.last(f"/machine/io/disk-{name}") or 0.0
-    if total < 2**20:
-        return ""
-    of_it = f" ({bytes_text(disk)} of it {'from' if verb == 'read' else 'to'} disks)" if disk >= 2**20 else ""
-    return f"{verb} {bytes_text(total)}{of_it}"
-
-
-def _switches(e: Evidence) -> dict:
-    names = ("voluntary", "involuntary")
-    return {name: e.last(f"/machine/context-switches/{name}") or 0.0 for name in names}
-
-
-def _off_core_for_some_reason(e: Evidence, off_s: float, figures: dict):
-    """For operating systems that do not report how long threads waited for a core."""
-    if e.share(off_s) < least_off_core:
-        return None
-    saves_s = off_s / e.capacity
-    lost = count(figures["involuntary"])
-    return Finding(
-        "off_core",
-        e.share(off_s),
-        f"For at least {seconds(off_s)}, {share_text(e.share(off_s))} of the {e.worker_word}s' time, tasks were on no core: "
-        f"they waited for a core or were blocked in calls, and the run has no record of which (the operating system "
-        f"preempted its threads {lost} times); {at_most(saves_s, e.wall_s)}.",
-        f"{_own_cores(e)} If it has its own, look for input and output, locks of other libraries and sleeps in tasks.",
-        figures,
-        saves_s,
-    )
 
 
 def slow_instructions(e: Evidence):

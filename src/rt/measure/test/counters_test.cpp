@@ -237,6 +237,22 @@ TEST(counters, polling_while_idle_is_not_counted_twice) {
   EXPECT_LT(sum, whole_s + 5e-3);
 }
 
+TEST(counters, naps_until_the_next_task_are_one_idle_period) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  (void)rt.counters();
+  rt.run([&rt] {  // the other worker naps meanwhile, as this task might add others
+    const double sleeps = value(rt, "/threads/count/sleeps"), periods = value(rt, "/threads/count/idle-periods");
+    EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/count/sleeps") >= sleeps + 5; }));
+    EXPECT_LE(value(rt, "/threads/count/idle-periods"), periods + 1);
+  });
+  const double periods = value(rt, "/threads/count/idle-periods");
+  EXPECT_TRUE(comes_true([&] {
+    rt.run([] { spin_for(1e-3); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return value(rt, "/threads/count/idle-periods") >= periods + 5;
+  }));
+}
+
 TEST(counters, steals_are_the_tasks_that_others_ran) {
   plx::runtime rt({.workers = 2});
   std::atomic<unsigned> elsewhere{0};
