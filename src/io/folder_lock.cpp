@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,14 @@
 namespace plx {
 
 namespace {
+
+/// The whole file, exclusively.
+struct flock whole_file() {
+  struct flock all {};
+  all.l_type = F_WRLCK;
+  all.l_whence = SEEK_SET;
+  return all;
+}
 
 /// The content of the lock file: "4711 on host".
 std::string read_owner(int descriptor) {
@@ -58,8 +65,9 @@ result<void> folder_lock::take(const std::string& folder) {
   for (;;) {
     const int d = open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (d < 0) return file_error("write", path_, errno);
-    const int number = flock(d, LOCK_EX | LOCK_NB) == 0 ? 0 : errno;
-    if (number == EWOULDBLOCK) {
+    struct flock all = whole_file();
+    const int number = fcntl(d, F_OFD_SETLK, &all) == 0 ? 0 : errno;
+    if (number == EAGAIN || number == EACCES) {
       const std::string owner = read_owner(d);
       close(d);
       return error{
@@ -68,7 +76,7 @@ result<void> folder_lock::take(const std::string& folder) {
                       folder, owner.empty() ? "of an unknown number" : owner)};
     }
     if (number != 0) log_warning("cannot lock '{}': {}", path_, std::generic_category().message(number));
-    if (!is_file_at(d, path_)) {  // removed by its owner between open() and flock()
+    if (!is_file_at(d, path_)) {  // removed by its owner between open() and fcntl()
       close(d);
       continue;
     }
@@ -82,8 +90,9 @@ result<void> folder_lock::take(const std::string& folder) {
 std::optional<std::string> folder_lock::holder_of(const std::string& folder) {
   const int d = open((folder + "/" + name).c_str(), O_RDONLY | O_CLOEXEC);
   if (d < 0) return std::nullopt;
+  struct flock all = whole_file();
   std::optional<std::string> holder;
-  if (flock(d, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK) holder = read_owner(d);
+  if (fcntl(d, F_OFD_GETLK, &all) == 0 && all.l_type != F_UNLCK) holder = read_owner(d);
   close(d);
   return holder;
 }

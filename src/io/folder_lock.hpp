@@ -12,8 +12,9 @@
 
 namespace plx {
 
-/// The exclusive right of one process to write into the folder of a run: an flock on the file `.lock` in it. The system
-/// releases it when the process ends, however it ends; release() removes the file.
+/// The exclusive right of one process to write into the folder of a run: a lock of an open file description
+/// (F_OFD_SETLK) on the file `.lock` in it. The system releases it when the process ends, however it ends; release()
+/// removes the file.
 class folder_lock {
  public:
   folder_lock() = default;
@@ -27,7 +28,8 @@ class folder_lock {
   /// log.
   result<void> take(const std::string& folder);
   void release();
-  /// The process that holds the lock of a folder, as "4711 on host"; empty if none does.
+  /// The process that holds the lock of a folder, as "4711 on host"; empty if none does. Never disturbs take(): it asks
+  /// without a lock of its own.
   static std::optional<std::string> holder_of(const std::string& folder);
   bool is_held() const { return descriptor_ >= 0; }
 

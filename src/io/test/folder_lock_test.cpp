@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.hpp"
 
@@ -48,6 +50,24 @@ TEST_F(RunFolder, WithoutACheckpointItSaysWhy) {
   EXPECT_THAT(missing(), HasSubstr("ended before its first checkpoint: remove the folder"));
   put("run.json", "{\n  \"program\": \"plx-star\",\n}\n");
   EXPECT_THAT(missing(), HasSubstr("holds a run of plx-star; expected one of plx-dca"));
+}
+
+/// Asking whether a folder is in use must not refuse it to a process that takes it meanwhile.
+TEST_F(RunFolder, AskingForTheHolderNeverKeepsAnotherFromTaking) {
+  std::filesystem::create_directories(path);
+  put(folder_lock::name, "1 on nowhere\n");  // left by a process that was killed
+  std::atomic<bool> done = false;
+  std::thread asking([&] {
+    while (!done) folder_lock::holder_of(path);
+  });
+  int refused = 0;
+  for (int i = 0; i < 500; ++i) {
+    folder_lock lock;
+    refused += lock.take(path) ? 0 : 1;
+  }
+  done = true;
+  asking.join();
+  EXPECT_EQ(refused, 0);
 }
 
 TEST_F(RunFolder, FilesOfAnotherRunAreKept) {
