@@ -4,14 +4,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <sstream>
+
+#include "base/process.hpp"
+#include "base/text.hpp"
 
 namespace plx::app {
 
 namespace {
 
+const char* program_name = "";
 std::atomic<bool> requested = false;
 std::atomic<const char*> stop_message = nullptr;
 static_assert(std::atomic<bool>::is_always_lock_free && std::atomic<const char*>::is_always_lock_free);  // in handlers
@@ -34,24 +41,29 @@ extern "C" void on_stop(int signal) {
 
 }  // namespace
 
-void open_standard_streams() {
+void start_console(const char* name) {
+  program_name = name;
   for (int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     while (fcntl(stream, F_GETFD) < 0 && errno == EBADF)
       if (open("/dev/null", O_RDWR) < 0) return;
 }
 
-std::string printable(std::string_view text) {
-  constexpr std::size_t longest = 2000;
-  std::string all;
-  for (const char c : text.substr(0, longest)) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      all += fmt::format("\\x{:02x}", byte);
-    else
-      all += c;
-  }
-  if (text.size() > longest) all += fmt::format("... ({} more bytes)", text.size() - longest);
-  return all;
+const char* name_of_program() { return program_name; }
+
+int complain(std::string_view message, int code) {
+  std::fprintf(stderr, "%s: %s\n", program_name, printable(message).c_str());
+  return code;
+}
+
+int print_answer(std::string_view text, int code) {
+  const auto written = write_stdout(text);
+  return written ? code : complain(written.error().message);
+}
+
+int exit_of_parse(const CLI::App& app, const CLI::ParseError& e) {
+  if (e.get_exit_code() != 0) return complain(fmt::format("{}; {} --help lists the options", e.what(), program_name));
+  std::ostringstream text;
+  return print_answer((app.exit(e, text, text), text.str()));
 }
 
 void handle_stop_signals(const char* message) {

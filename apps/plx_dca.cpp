@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "console.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
@@ -98,15 +99,15 @@ std::string transition_of(const qmc::dca_outcome& done) {
   if (done.transition) return fmt::format("T_c = {:.5f} +- {:.5f}\n", done.transition->value, done.transition->error);
   if (done.begins_ordered) return "no T_c: lambda_d is above 1 at the first temperature; begin at a higher one\n";
   if (done.with_d_wave < done.complete)
-    return fmt::format("no T_c: no eigenvector has the form cos kx - cos ky at {} of {} temperatures\n",
-                       done.complete - done.with_d_wave, done.complete);
+    return fmt::format("no T_c: no eigenvector has the form cos kx - cos ky at {} of {}\n",
+                       done.complete - done.with_d_wave, plural(done.complete, "temperature"));
   return "no T_c: lambda_d stays below 1\n";
 }
 
 int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const std::string& folder) {
   std::string text;
   if (done.transition || (o.pair_frequencies > 0 && !done.stopped)) text = transition_of(done);
-  if (done.stopped) text += fmt::format("stopped; continue with plx-dca --resume {}\n", folder);
+  if (done.stopped) text += fmt::format("stopped; continue with plx-dca --resume {}\n", printable(folder));
   return answer(text, done.stopped ? interrupted : finished);
 }
 
@@ -127,7 +128,7 @@ result<void> load_input(const std::string& path, config_table& table) {
   if (!input) return input.error();
   for (const auto& assignment : input->assignments)
     if (auto r = table.set(assignment, path); !r) return r;
-  for (const auto& note : input->notes) std::fprintf(stderr, "plx-dca: note: %s: %s\n", path.c_str(), note.c_str());
+  for (const auto& note : input->notes) complain(fmt::format("note: {}: {}", path, note));
   return {};
 }
 
@@ -215,8 +216,7 @@ run_end solve(const command_line& c, run_plan& plan, const app::run_record& reco
 // Changes nothing in the folder.
 run_end report_finished(const command_line& c, const run_plan& plan) {
   if (!c.quiet)
-    std::fprintf(stderr, "plx-dca: note: the run in %s is complete; colder loop.temperatures continue it\n",
-                 plan.folder.c_str());
+    complain(fmt::format("note: the run in {} is complete; colder loop.temperatures continue it", plan.folder));
   return {report_end(qmc::outcome_of(plan.out->checkpoint().state), plan.options, plan.folder), {}};
 }
 

@@ -14,6 +14,7 @@
 #include <tuple>
 #include <utility>
 
+#include "base/text.hpp"
 #include "console.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
@@ -77,9 +78,9 @@ class observer final : public parquet::solver_observer {
 std::string line_of(const parquet::parquet_solution& s) {
   const auto most = leading_of(s.last);
   const auto q = s.grid->lattice().momentum(most.momentum);
-  return fmt::format("frequencies {}: n = {:.6f}, largest eigenvalue {:.4f}, {} at ({:.2f}, {:.2f}), {} iterations\n",
+  return fmt::format("frequencies {}: n = {:.6f}, largest eigenvalue {:.4f}, {} at ({:.2f}, {:.2f}), {}\n",
                      s.grid->frequencies(), s.green->density(), most.eigenvalue, name_of(most.of), q[0], q[1],
-                     s.last.iteration + 1);
+                     plural(s.last.iteration + 1, "iteration"));
 }
 
 // The end of a run, the same on all localities but for errors of the root's output.
@@ -128,7 +129,8 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
     if (!done && !watch.has_iterated()) return {wrong_input, done.error().message};  // the checkpoint; on one locality
     if (!done) return {failed, fmt::format("grid.frequencies {}: {}", n, done.error().message)};
     if (done->stopped) {
-      if (out != nullptr) answer(fmt::format("stopped; continue with plx-parquet --resume {}\n", files.folder));
+      if (out != nullptr)
+        answer(fmt::format("stopped; continue with plx-parquet --resume {}\n", printable(files.folder)));
       return {interrupted, {}};
     }
     if (auto end = end_of(keeper.save_finished(), members)) return *end;
@@ -139,10 +141,9 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
     if (auto written = out->finish(); !written) return {wrong_input, written.error().message};
   if (out != nullptr && unwritten == finished) unwritten = answer(out->summary());
   if (unconverged.empty()) return {finished, {}, unwritten};
-  return {failed,
-          fmt::format("not converged after {} iterations with grid.frequencies {}; expected residuals below {:.2g}: "
-                      "raise loop.iterations, or lower loop.damping",
-                      o.iterations, unconverged, o.tolerance)};
+  return {failed, fmt::format("not converged after {} with grid.frequencies {}; expected residuals below {:.2g}: "
+                              "raise loop.iterations, or lower loop.damping",
+                              plural(o.iterations, "iteration"), unconverged, o.tolerance)};
 }
 
 // An input that was read and checked.

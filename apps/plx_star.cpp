@@ -15,6 +15,7 @@
 
 #include "base/build_info.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "console.hpp"
 #include "net/job.hpp"
 #include "plx_star_progress.hpp"
@@ -128,10 +129,10 @@ void show(const std::string& line) {
 int report_end(const star::run_end& end, const std::string& out, bool quiet) {
   switch (end.status) {
     case star::run_status::finished:
-      if (end.speaks && !quiet) show(fmt::format("finished: {}/ (plot it with ./plx report {})\n", out, out));
+      if (end.speaks && !quiet) show(fmt::format("finished: {0}/ (plot it with ./plx report {0})\n", printable(out)));
       return finished;
     case star::run_status::interrupted:
-      if (end.speaks) show(fmt::format("stopped; {}\n", end.message));
+      if (end.speaks) show(fmt::format("stopped; {}\n", printable(end.message)));
       return interrupted;
     case star::run_status::failed:
       break;
@@ -178,7 +179,7 @@ int make_model(const command_line& c, runtime_options options) {
   const std::string path = c.model.empty() ? "model.h5" : c.model;
   const auto table = star::make_model(*in.value(), path, app::name_of_build(), rt);
   if (!table) return complain(table.error().message);
-  return answer(*table + fmt::format("written: {}\n", path));
+  return answer(*table + fmt::format("written: {}\n", printable(path)));
 }
 
 /// Exit code of requests that need no run.

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/text.hpp"
 #include "net/start/bootstrap.hpp"
 
 namespace plx::app {
@@ -68,13 +69,16 @@ void progress::stepped(const star::step_report& now) {
   drawn_ = now;
 }
 
-void progress::warned(const std::string& text) { std::fprintf(stderr, "plx-star: warning: %s\n", text.c_str()); }
+void progress::warned(const std::string& text) {
+  std::fprintf(stderr, "plx-star: warning: %s\n", printable(text).c_str());
+}
 
 void progress::draw(const star::step_report& r) const {
   const double share = share_done(r);
   const std::string left = time_per_s_ > 0.0 ? clock_text((1.0 - share) / time_per_s_) : "-:--";
-  std::string line = fmt::format("step {:5d}  time {:.4g}/{:.4g}  {:5d} blocks, level {}  {:5.2f} M updates/s  left {}",
-                                 r.step, r.time, r.t_end, r.blocks, r.deepest, 1e-6 * rate_, left);
+  std::string line = fmt::format("step {:5d}  time {:.4g}/{:.4g}  {:5d} {:6}, level {}  {:5.2f} M updates/s  left {}",
+                                 r.step, r.time, r.t_end, r.blocks, noun(static_cast<std::uint64_t>(r.blocks), "block"),
+                                 r.deepest, 1e-6 * rate_, left);
   if (!terminal_) {
     std::printf("%3.0f %%  %s\n", 100 * share, line.c_str());
     std::fflush(stdout);

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <vector>
 
+#include "console.hpp"
 #include "trace/trace_file.hpp"
 #include "trace/what_if.hpp"
 
@@ -17,6 +17,7 @@ namespace {
 
 using namespace plx;
 using namespace plx::probe;
+using app::complain;
 
 struct command_line {
   std::string run;
@@ -24,11 +25,6 @@ struct command_line {
   std::vector<std::string> scales, priorities;
   bool no_locks = false, all = false, json = false;
 };
-
-int complain(const std::string& message) {
-  std::fprintf(stderr, "plx what-if: %s\n", message.c_str());
-  return 2;
-}
 
 void declare(CLI::App& app, command_line& c) {
   app.add_option("RUN", c.run, "folder of a run with what_if.trace (recorded with PLX_TRACE=1), or that file")
@@ -93,23 +89,23 @@ result<stored_trace> read_run(const std::string& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app(
+  app::start_console("plx what-if");
+  CLI::App options(
       "Predicts from the trace of a run what a change would bring, by replaying its tasks on simulated workers. Prints "
       "first how far the replay is off without a change: above 15 % it makes no predictions (docs/why-slow.md).",
       "plx what-if");
   command_line c;
-  declare(app, c);
+  declare(options, c);
   try {
-    app.parse(argc, argv);
+    options.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    return complain(e.what());
+    return app::exit_of_parse(options, e);
   }
   if (auto r = read_questions(c); !r) return complain(r.error().message);
   const auto run = read_run(c.run);
   if (!run) return complain(run.error().message);
   const auto report = predict_changes(*run, c.asked);
   if (!report) return complain(report.error().message);
-  std::fputs((c.json ? what_if_json(*report) : what_if_text(*report)).c_str(), stdout);
-  return report->refusal.empty() ? 0 : 1;
+  return app::print_answer(c.json ? what_if_json(*report) : what_if_text(*report),
+                           report->refusal.empty() ? app::finished : app::failed);
 }

@@ -4,12 +4,10 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
-#include <sstream>
 #include <stdexcept>
 #include <system_error>
 #include <tuple>
@@ -18,7 +16,6 @@
 #include "base/build_info.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
-#include "console.hpp"
 #include "net/job.hpp"
 #include "net/start/bootstrap.hpp"
 #include "probe/settings.hpp"
@@ -27,7 +24,6 @@
 namespace plx::app {
 namespace {
 
-const char* program_name = "";
 const char* advice_on_memory = "";
 
 // CLI11 would take the next argument as the value: "--out= --validate" would start a run in the folder "--validate".
@@ -67,12 +63,13 @@ std::pair<std::string, int> failure_of_exception() {
 }  // namespace
 
 void start_program(const char* name, const char* less_memory) {
-  open_standard_streams();
-  program_name = name;
+  start_console(name);
   advice_on_memory = less_memory;
 }
 
-std::string name_of_build() { return fmt::format("{} {} ({})", program_name, this_build().version, this_build().git); }
+std::string name_of_build() {
+  return fmt::format("{} {} ({})", name_of_program(), this_build().version, this_build().git);
+}
 
 void declare_set_and_threads(CLI::App& app, common_options& c) {
   app.add_option("--set", c.sets, "set an option after reading the input; may be repeated")
@@ -110,34 +107,24 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ParseError& e) {
-    return error{fmt::format("{}; {} --help lists the options", e.what(), program_name)};
+    return error{fmt::format("{}; {} --help lists the options", e.what(), name_of_program())};
   } catch (const std::invalid_argument& e) {
     return error{e.what()};
   }
   return {};
 }
 
-int complain(std::string_view message, int code) {
-  std::fprintf(stderr, "%s: %s\n", program_name, printable(message).c_str());
-  return code;
-}
-
 int answer(const std::string& text, int code) {
-  if (!net::detail::is_first_launched()) return code;
-  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) return code;
-  if (errno == EPIPE) return code;
-  return complain(fmt::format("cannot write to stdout: {}", std::generic_category().message(errno)));
+  return net::detail::is_first_launched() ? print_answer(text, code) : code;
 }
 
 int exit_of_exception(const CLI::App& app) {
   try {
     throw;
   } catch (const CLI::Success& s) {
-    std::ostringstream text;
-    const int code = app.exit(s, text, text);
-    return answer(text.str(), code);
+    return net::detail::is_first_launched() ? exit_of_parse(app, s) : finished;
   } catch (const job_error& e) {
-    return e.report(program_name);
+    return e.report(name_of_program());
   } catch (...) {
     const auto [message, code] = failure_of_exception();
     return complain(message, code);
@@ -173,7 +160,7 @@ result<void> run_record::write(const char* status, std::string_view message) con
       fmt::format("{{\n  \"program\": {},\n  \"version\": {},\n  \"build\": {{\"compiler\": {}, \"type\": {}, "
                   "\"git\": {}}},\n  \"machine\": {},\n  \"process\": {},\n  \"workers\": {},\n  \"status\": {},\n"
                   "  \"message\": {},\n  \"started\": {},\n  \"wall_s\": {:.3f}\n}}\n",
-                  json_text(program_name), json_text(b.version), json_text(b.compiler), json_text(b.type),
+                  json_text(name_of_program()), json_text(b.version), json_text(b.compiler), json_text(b.type),
                   json_text(b.git), json_of(this_machine()), json_of(this_process()), workers_, json_text(status),
                   json_text(std::string(message)), json_text(started_), wall.count()));
 }

@@ -10,16 +10,11 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "console.hpp"
 #include "io/run_facts.hpp"
 #include "rt/runtime.hpp"
 
-namespace CLI {
-class App;
-}
-
 namespace plx::app {
-
-enum exit_code { finished = 0, failed = 1, wrong_input = 2, interrupted = 130 };
 
 /// Options of every program that solves an input.
 struct common_options {
@@ -29,7 +24,7 @@ struct common_options {
   bool validate = false, print_config = false, quiet = false;
 };
 
-/// Opens the standard streams and sets the name in messages, and how to need less memory. The first call of main().
+/// Starts the console, and sets the advice for runs that need less memory. The first call of main().
 void start_program(const char* name, const char* less_memory);
 /// "NAME VERSION (COMMIT)".
 std::string name_of_build();
@@ -45,10 +40,7 @@ void declare_set_and_threads(CLI::App& app, common_options& c);
 /// produces the answer (--help). Error: one line.
 result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv);
 
-/// Prints "NAME: message" to stderr and returns the code.
-int complain(std::string_view message, int code = wrong_input);
-/// Writes an answer to stdout; returns `code`, or wrong_input after a message if stdout cannot be written. In a job
-/// only the first process writes. A closed pipe is no error: the reader has seen enough.
+/// print_answer(); in a job only the first process writes.
 int answer(const std::string& text, int code = finished);
 /// The exit code of the exception that is being handled, after its message.
 int exit_of_exception(const CLI::App& app);

@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "base/process.hpp"
+#include "base/text.hpp"
+#include "console.hpp"
 #include "replay.hpp"
 #include "step_graph.hpp"
 #include "workload.hpp"
@@ -17,6 +19,7 @@ namespace {
 
 using namespace plx;
 using namespace plx::scale;
+using app::complain;
 
 struct command_line {
   std::vector<std::string> workloads;
@@ -29,11 +32,6 @@ struct command_line {
   costs cost;
   std::vector<double> by_size;
 };
-
-int complain(const std::string& message) {
-  std::fprintf(stderr, "plx-scale: %s\n", message.c_str());
-  return 2;
-}
 
 void declare(CLI::App& app, command_line& c) {
   const CLI::Range some(1, 1 << 20);
@@ -88,8 +86,8 @@ result<std::string> replay_all(const command_line& c, const std::string& path, p
   if (!one) return one.error();
   const workload all = mirrored(*one, {c.copies[0], c.copies[1], c.copies[2]});
   if (static_cast<std::size_t>(c.localities) > all.blocks.size())
-    return error{fmt::format("{} localities for {} blocks: each needs one; ask for more --copies", c.localities,
-                             all.blocks.size())};
+    return error{fmt::format("{} localities for {}: each needs one; ask for more --copies", c.localities,
+                             plural(all.blocks.size(), "block"))};
   if (auto fine = check_parts(all, c.localities); !fine)
     return error{fmt::format("{}: {}", path, fine.error().message)};
   const distributed_run run(all, c.localities, c.how);
@@ -120,7 +118,7 @@ result<void> replay_each(command_line& c) {
   for (const std::string& path : c.workloads) {
     const auto text = replay_all(c, path, *machine);
     if (!text) return text.error();
-    std::fputs(text->c_str(), stdout);
+    if (auto written = write_stdout(*text); !written) return written.error();
   }
   return {};
 }
@@ -128,14 +126,15 @@ result<void> replay_each(command_line& c) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Replays one step of a measured run of plx-star on a simulated machine; prints JSON (docs/scale.md).");
+  app::start_console("plx-scale");
+  CLI::App options(
+      "Replays one step of a measured run of plx-star on a simulated machine; prints JSON (docs/scale.md).");
   command_line c;
-  declare(app, c);
+  declare(options, c);
   try {
-    app.parse(argc, argv);
+    options.parse(argc, argv);
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
-    return complain(e.what());
+    return app::exit_of_parse(options, e);
   }
   c.how.coalesced = !c.separate;
   c.how.pairwise = !c.all_to_all;

@@ -338,7 +338,7 @@ std::string config_table::text_effective() const {
   std::size_t width = 0;
   for (const auto& [left, source] : lines) width = std::max(width, left.size());
   std::string text;
-  for (const auto& [left, source] : lines) text += fmt::format("{:<{}}  # {}\n", left, width, source);
+  for (const auto& [left, source] : lines) text += fmt::format("{:<{}}  # {}\n", left, width, printable(source));
   return text;
 }
 

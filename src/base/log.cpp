@@ -11,6 +11,7 @@
 #include <mutex>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 
 namespace plx {
 namespace {
@@ -66,6 +67,7 @@ void write_log(log_level level, fmt::string_view format, fmt::format_args argume
   std::string text = fmt::vformat(format, arguments);
   std::replace_if(
       text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  text = printable(text);
   log_state& s = state();
   const std::lock_guard lock(s.mutex);
   if (level >= s.file_level)

@@ -1,15 +1,22 @@
-// The host of this process, and the signals of its threads.
+// The host of this process, its standard output, and the signals of its threads.
 //
-// Thread safety: host_name() is thread-safe; a no_signals belongs to its thread.
+// Thread safety: functions are thread-safe; a no_signals belongs to its thread.
 #pragma once
 
 #include <csignal>
 #include <string>
+#include <string_view>
+
+#include "base/result.hpp"
 
 namespace plx {
 
 /// As gethostname(); "unknown" if it fails.
 std::string host_name();
+
+/// Writes to standard output and flushes it. A closed pipe is no error: the reader has seen enough. Error: one line
+/// with the system's reason, such as a full disk.
+result<void> write_stdout(std::string_view text);
 
 /// Blocks all signals in the calling thread, and in the threads that it starts, while the object exists: they are for
 /// the program's own threads.

@@ -48,6 +48,40 @@ std::string json_text(std::string_view text) {
   return quoted += '"';
 }
 
+std::string printable(std::string_view text, std::size_t most_bytes) {
+  std::string all;
+  const std::string_view shown = text.substr(0, most_bytes);
+  for (std::size_t i = 0; i < shown.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(shown[i]);
+    // U+0080 to U+009F, which terminals obey like escape sequences, are 0xc2 and the byte of the character in UTF-8.
+    const bool is_c1 = byte >= 0x80 && byte < 0xa0 && i > 0 && static_cast<unsigned char>(shown[i - 1]) == 0xc2;
+    if (is_c1) all.pop_back();
+    if (byte < 0x20 || byte == 0x7f || is_c1)
+      fmt::format_to(std::back_inserter(all), "\\x{:02x}", byte);
+    else
+      all += shown[i];
+  }
+  if (text.size() > most_bytes) all += fmt::format("... ({})", plural(text.size() - most_bytes, "more byte"));
+  return all;
+}
+
+std::string noun(std::uint64_t count, std::string_view singular) {
+  std::string word(singular);
+  if (count == 1) return word;
+  constexpr std::string_view vowels = "aeiou";
+  if (word.size() > 1 && word.back() == 'y' && vowels.find(word[word.size() - 2]) == vowels.npos) {
+    word.back() = 'i';
+    return word + "es";
+  }
+  for (const std::string_view end : {"s", "x", "ch", "sh"})
+    if (word.ends_with(end)) return word + "es";
+  return word + "s";
+}
+
+std::string plural(std::uint64_t count, std::string_view singular) {
+  return fmt::format("{} {}", count, noun(count, singular));
+}
+
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   // Rows of the dynamic program: two back (for swaps), one back, and the current one.
   std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);

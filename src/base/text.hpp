@@ -1,7 +1,8 @@
-// Text: trimming, a hash, JSON strings, and the known word nearest to a mistyped one, for "did you mean".
+// Text: trimming, a hash, JSON strings, text for terminals, counts with their nouns, and the known word nearest to a
+// mistyped one, for "did you mean".
 //
 // Thread safety: all functions are thread-safe. Cost: O(length); of nearest() and did_you_mean() O(words x letters^2).
-// Examples: base/test/json_text_test.cpp, base/test/nearest_test.cpp
+// Examples: base/test/text_test.cpp, base/test/nearest_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -25,6 +26,15 @@ std::string_view trimmed(std::string_view s);
 /// `text` as a JSON string: quoted and escaped. Bytes that are not UTF-8 become U+FFFD, because readers reject a whole
 /// file for one of them. Also safe inside an HTML script: '<' is escaped.
 std::string json_text(std::string_view text);
+
+/// `text` as one line for a terminal or a log: control characters, line breaks among them, become \\x1b etc., and what
+/// exceeds `most_bytes` becomes its length. For texts that quote the user's input, such as names of files.
+std::string printable(std::string_view text, std::size_t most_bytes = 2000);
+
+/// "task" for one, "tasks" for any other number; also "boxes", "processes", "localities".
+std::string noun(std::uint64_t count, std::string_view singular);
+/// The count with its noun: "1 task", "2 tasks".
+std::string plural(std::uint64_t count, std::string_view singular);
 
 /// The number of letters to insert, delete, replace, or swap with a neighbour to turn `b` into `a`.
 std::size_t edit_distance(std::string_view a, std::string_view b);

@@ -89,7 +89,8 @@ void print_mistyped_variables() {
   static std::atomic<bool> printed{false};
   if (printed.exchange(true, std::memory_order_relaxed)) return;
   if (std::getenv("PLX_EXEC_PROCESS") != nullptr) return;  // plx-exec has printed them
-  for (const std::string& line : mistyped_variables(environ)) std::fprintf(stderr, "plx: %s\n", line.c_str());
+  for (const std::string& line : mistyped_variables(environ))
+    std::fprintf(stderr, "plx: %s\n", printable(line).c_str());
 }
 
 result<void> read_environment(config_table& t) {

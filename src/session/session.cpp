@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "control/policy.hpp"
 #include "probe/counters/counter_name.hpp"
 #include "probe/counters/counter_printer.hpp"
@@ -141,8 +142,8 @@ void session::leave_trace() { state_->trace_left = true; }
 void session::state::serve() {
   auto started = live_server::start(rec, counters, {asked.serve, asked.serve_beyond_loopback, asked.output});
   if (started) live = *std::move(started);
-  std::fprintf(stderr, "plx: %s%s\n",
-               live ? "live page: " : "no live page: ", (live ? live->url() : started.error().message).c_str());
+  std::fprintf(stderr, "plx: %s%s\n", live ? "live page: " : "no live page: ",
+               printable(live ? live->url() : started.error().message).c_str());
 }
 
 picture_board* session::pictures() noexcept { return state_->live ? &state_->live->pictures() : nullptr; }

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -24,6 +25,7 @@
 
 #include "attach/preload/exec_settings.hpp"
 #include "base/build_info.hpp"
+#include "base/process.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "probe/settings.hpp"
@@ -55,8 +57,14 @@ PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its
 )";
 
 [[noreturn]] void fail(int status, const std::string& why) {
-  fmt::print(stderr, "plx-exec: {}\n", why);
+  std::fprintf(stderr, "plx-exec: %s\n", printable(why).c_str());
   std::exit(status);
+}
+
+[[noreturn]] void answer(const std::string& text) {
+  const auto written = write_stdout(text);
+  if (!written) fail(125, written.error().message);
+  std::exit(0);
 }
 
 struct arguments {
@@ -75,11 +83,9 @@ arguments read(int argc, char** argv) {
       break;
     }
     if (a == "-h" || a == "--help") {
-      fmt::print("{}", help_text);
-      std::exit(0);
+      answer(help_text);
     } else if (a == "-V" || a == "--version") {
-      fmt::print("plx-exec {}\n", this_build().version);
-      std::exit(0);
+      answer(fmt::format("plx-exec {}\n", this_build().version));
     } else if (a == "-o" || a == "--output") {
       if (i + 1 == argc) fail(125, fmt::format("{} requires a folder", a));
       w.settings.push_back(std::string("--plx:output=") + argv[++i]);

@@ -25,5 +25,24 @@ TEST(JsonText, KeepsValidCharactersAndReplacesInvalidBytes) {
   EXPECT_EQ(json_text("\xf5\x80\x80\x80"), "\"" + none + none + none + none + "\"");  // above the largest code point
 }
 
+TEST(Printable, IsOneLineThatATerminalShowsAsItIs) {
+  EXPECT_EQ(printable("a\nb\r\t\x1b[2J\x7f"), "a\\x0ab\\x0d\\x09\\x1b[2J\\x7f");
+  EXPECT_EQ(printable("\xc2\x9b[2J"), "\\x9b[2J");  // U+009B begins a control sequence, too
+  EXPECT_EQ(printable("\xc3\x9b \xc2\xa9 \xe2\x82\xac"), "\xc3\x9b \xc2\xa9 \xe2\x82\xac");
+  EXPECT_EQ(printable("12345", 5), "12345");
+  EXPECT_EQ(printable("123456", 5), "12345... (1 more byte)");
+  EXPECT_EQ(printable("1234567", 5), "12345... (2 more bytes)");
+}
+
+TEST(Plural, OneIsSingular) {
+  EXPECT_EQ(plural(0, "thread"), "0 threads");
+  EXPECT_EQ(plural(1, "thread"), "1 thread");
+  EXPECT_EQ(plural(2, "more task"), "2 more tasks");
+  EXPECT_EQ(plural(3, "process"), "3 processes");
+  EXPECT_EQ(plural(3, "locality"), "3 localities");
+  EXPECT_EQ(plural(3, "key"), "3 keys");
+  EXPECT_EQ(noun(1, "box") + " " + noun(4, "box"), "box boxes");
+}
+
 }  // namespace
 }  // namespace plx

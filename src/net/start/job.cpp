@@ -1,5 +1,4 @@
 #include "net/job.hpp"
-#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -11,6 +10,7 @@
 
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "base/text.hpp"
 #include "net/core/action_entry.hpp"
 #include "net/core/node.hpp"
 #include "net/group/shm_messages.hpp"
@@ -110,7 +110,7 @@ void set_apart(runtime_options& options, locality_id here) {
 }  // namespace
 
 int job_error::report(const char* program) const noexcept {
-  if (speaks_) std::fprintf(stderr, "%s: %s\n", program, what());
+  if (speaks_) std::fprintf(stderr, "%s: %s\n", program, printable(what()).c_str());
   return 2;
 }
 

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 
 namespace plx::probe {
 
@@ -28,7 +29,7 @@ void report(const std::vector<std::string>& missing) {
     if (log_wants(log_level::warning))
       log_warning("{}", line);
     else
-      std::fprintf(stderr, "%s\n", line.c_str());
+      std::fprintf(stderr, "%s\n", printable(line).c_str());
   }
 }
 

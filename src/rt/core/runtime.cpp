@@ -15,6 +15,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "control/policy.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/counters/periodic_thread.hpp"
@@ -223,7 +224,8 @@ runtime::~runtime() {
 runtime_options options_from_arguments(int& argc, char** argv) {
   auto options = read_options(argc, argv);
   if (options) return *std::move(options);
-  std::fprintf(stderr, "%s: %s\n", argc > 0 && argv[0] != nullptr ? argv[0] : "plx", options.error().message.c_str());
+  std::fprintf(stderr, "%s: %s\n", argc > 0 && argv[0] != nullptr ? argv[0] : "plx",
+               printable(options.error().message).c_str());
   std::exit(2);
 }
 

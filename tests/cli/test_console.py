@@ -1,0 +1,87 @@
+"""What all programs do alike: answers that cannot be written, and names with control characters."""
+
+from __future__ import annotations
+
+import csv
+import json
+import subprocess
+
+import pytest
+from built import BIN, ROOT
+from programs import Program
+
+SOLVERS = ("plx-star", "plx-dca", "plx-parquet")
+ANSWERS = [
+    *((p, "--help") for p in (*SOLVERS, "plx-what-if", "plx-scale", "plx-scale-record", "plx-exec")),
+    *((p, "--version") for p in (*SOLVERS, "plx-exec")),
+    *((p, "--list-options") for p in SOLVERS),
+]
+SHORT = {
+    "plx-star": [ROOT / "inputs/sedov.toml", "--set", "mesh.max_level=0", "--set", "run.max_steps=1"],
+    "plx-dca": [ROOT / "inputs/dca/quick.toml", "--set", "loop.temperatures=[1.0]", "--set", "loop.iterations=1"]
+    + ["--set", "solver.measurements=64", "--set", "solver.warm_up=2"],
+    "plx-parquet": [ROOT / "inputs/parquet/2x2.toml", "--set", "grid.frequencies=[2]", "--set", "loop.tolerance=0.1"],
+}
+NAME = "a\nb\x1b[2J\x9b\r, \"c'"  # a line break, three ways to steer a terminal, and what tables and JSON quote
+
+
+def built(name: str):
+    if not (BIN / name).exists():
+        pytest.skip(f"{name} is not built")
+    return Program(name)
+
+
+@pytest.mark.parametrize("name, option", ANSWERS)
+def test_an_answer_that_cannot_be_written_is_an_error(tmp_path, name, option):
+    with open("/dev/full", "w") as full:
+        done = built(name).run(tmp_path, option, stdout=full)
+    assert done.returncode not in (0, -6, -11), done
+    assert done.stderr.count("\n") == 1 and "cannot write to stdout: No space left on device" in done.stderr, done
+
+
+@pytest.mark.parametrize("name, option", ANSWERS)
+def test_an_answer_is_complete_on_stdout(tmp_path, name, option):
+    done = built(name).run(tmp_path, option)
+    assert done.returncode == 0 and not done.stderr and len(done.stdout) > 10 and done.stdout.endswith("\n")
+
+
+def is_plain(text: str) -> bool:
+    return not any(ord(c) < 0x20 and c != "\n" or 0x7F <= ord(c) < 0xA0 for c in text)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_names_with_control_characters(tmp_path, name):
+    program = built(name)
+    done = program.run(tmp_path, *SHORT[name], "--out", NAME)
+    assert done.returncode == 0, done
+    assert is_plain(done.stdout + done.stderr), done
+    assert not [line for line in done.stdout.splitlines() if line.startswith("b")], done.stdout
+    out = tmp_path / NAME
+    for path in [*out.rglob("*.json"), *out.rglob("*.csv"), *out.rglob("*.toml"), *out.rglob("*.txt")]:
+        text = path.read_text()
+        assert is_plain(text), path
+        if path.suffix == ".json":
+            json.loads(text)
+        if path.suffix == ".csv":
+            table = list(csv.reader(text.splitlines()))
+            assert {len(row) for row in table} == {len(table[0])}, path
+    for wrong in (["--resume", f"{NAME}2"], [f"{NAME}.toml"], ["--resume", NAME, "--set", f"{NAME}=1"], [f"--{NAME}"]):
+        done = program.run(tmp_path, *wrong)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1 and is_plain(done.stderr), done
+
+
+def test_the_input_may_have_such_a_name(tmp_path):
+    (tmp_path / f"{NAME}.toml").write_text((ROOT / "inputs/sedov.toml").read_text())
+    program = built("plx-star")
+    done = program.run(tmp_path, f"{NAME}.toml", "--print-config")
+    assert done.returncode == 0 and is_plain(done.stdout), done
+    assert all(" = " in line for line in done.stdout.splitlines() if line and line[0] not in "#["), done.stdout
+
+
+def test_plx_exec_counts_and_quotes(tmp_path):
+    built("plx-exec")
+    done = subprocess.run([BIN / "plx-exec", "-d", "-o", NAME, "true"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and done.stderr.startswith("plx: 1 thread in "), done
+    assert done.stderr.count("\n") == 1 and is_plain(done.stderr), done
+    again = subprocess.run([BIN / "plx-exec", "-o", NAME, "true"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert again.returncode == 125 and again.stderr.count("\n") == 1 and is_plain(again.stderr), again
