@@ -1,16 +1,14 @@
 #include "io/run_checkpoint.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 
 namespace plx {
 namespace {
@@ -23,15 +21,6 @@ std::uint64_t checksum(const run_checkpoint& c) {
   return sum.value();
 }
 
-// The checkpoint may not be on the disk before the rows that it refers to.
-result<void> wait_for_disk(const std::string& path) {
-  const int descriptor = open(path.c_str(), O_WRONLY | O_CLOEXEC);
-  if (descriptor < 0) return file_error("open", path, errno);
-  const int number = fsync(descriptor) == 0 || errno == EINVAL ? 0 : errno;  // EINVAL: a file system without fsync
-  close(descriptor);
-  return number == 0 ? result<void>() : file_error("write", path, number);
-}
-
 // "key = value" of each key.
 std::vector<std::string> lines_of(const config_table& table) {
   const std::string text = table.text_effective();
@@ -39,9 +28,7 @@ std::vector<std::string> lines_of(const config_table& table) {
   for (std::size_t at = 0, end = 0; at < text.size(); at = end + 1) {
     end = std::min(text.find('\n', at), text.size());
     std::string line = text.substr(at, end - at);
-    const std::size_t source = line.rfind("  # ");
-    if (source == std::string::npos) continue;  // the rest of a file name with a line break
-    line.resize(source);
+    line.resize(line.rfind("  # "));
     line.resize(line.find_last_not_of(' ') + 1);
     lines.push_back(std::move(line));
   }
@@ -127,26 +114,29 @@ result<std::vector<std::uint64_t>> sizes_of_tables(const std::string& folder, st
     const auto bytes = std::filesystem::file_size(path, missing);
     sizes.push_back(missing ? 0 : bytes);
     if (missing) continue;
-    if (auto r = wait_for_disk(path); !r) return r.error();
+    if (auto r = sync_file(path); !r) return r.error();
   }
   return sizes;
 }
 
 result<void> shorten_tables(const std::string& folder, std::span<const char* const> names,
-                            const std::vector<std::uint64_t>& bytes) {
+                            const std::vector<std::uint64_t>& bytes, std::string_view of_words) {
+  constexpr const char* advice = "it was changed after the run: restore it, or start the run again in another folder";
+  for (std::size_t i = 0; i < std::min(names.size(), bytes.size()); ++i) {
+    if (bytes[i] == 0) continue;
+    const std::string path = folder + "/" + names[i];
+    const auto text = read_file(path);
+    const std::size_t found = text ? text->size() : 0;
+    if (found < bytes[i])
+      return error{fmt::format("'{}': expected at least the {} that the checkpoint refers to, found {}; {}", path,
+                               plural(bytes[i], "byte"), found, advice)};
+    if (auto r = check_table(path, std::string_view(*text).substr(0, bytes[i]), of_words); !r)
+      return error{fmt::format("{}; {}", r.error().message, advice)};
+  }
   for (std::size_t i = 0; i < names.size(); ++i) {
     const std::string path = folder + "/" + names[i];
-    const std::uint64_t expected = i < bytes.size() ? bytes[i] : 0;
-    std::error_code failed;
-    std::uint64_t found = std::filesystem::file_size(path, failed);
-    if (failed) found = 0;
-    if (found < expected)
-      return error{
-          fmt::format("'{}': expected at least the {} bytes that the checkpoint refers to, found {}; it was "
-                      "changed after the run",
-                      path, expected, found)};
-    if (found > expected) std::filesystem::resize_file(path, expected, failed);
-    if (found > expected && failed) return file_error("shorten", path, failed.value());
+    if (std::error_code code; !std::filesystem::exists(path, code)) continue;
+    if (auto r = shorten_file(path, i < bytes.size() ? bytes[i] : 0); !r) return r;
   }
   return {};
 }

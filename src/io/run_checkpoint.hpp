@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "io/hdf5_file.hpp"
+#include "io/run_table.hpp"
 
 namespace plx {
 
@@ -57,9 +59,10 @@ error damaged_checkpoint(const std::string& path, const std::string& what);
 
 /// Sizes of tables in a folder, which are then on the disk; 0 for those that do not exist.
 result<std::vector<std::uint64_t>> sizes_of_tables(const std::string& folder, std::span<const char* const> names);
-/// Shortens the tables. Error: one is shorter already.
+/// Shortens the tables; words may stand in the column `of_words` alone (io/run_table.hpp). Error: one is shorter
+/// already, or what remains is not a table; then all are as before.
 result<void> shorten_tables(const std::string& folder, std::span<const char* const> names,
-                            const std::vector<std::uint64_t>& bytes);
+                            const std::vector<std::uint64_t>& bytes, std::string_view of_words = {});
 
 /// Compares the values of two tables of the same keys. Error: a key outside of `may_change` differs; the message has
 /// the key with both values, and `where` the new one is from ("" or e.g. "run/config.toml: ").

@@ -127,6 +127,28 @@ def test_a_checkpoint_of_another_run_is_refused(folder):
         assert f"out/config.toml: {words}" in done.stderr and "as in the checkpoint, found" in done.stderr
 
 
+@pytest.mark.parametrize("name", TABLES[:3])
+def test_a_damaged_table_is_refused(folder, name):
+    assert run(folder, "in.toml", "--out", "out", "--quiet", "--set", "loop.temperatures=[1.0]").returncode == 0
+    table, more = folder / "out" / name, ("--resume", "out", "--quiet", "--set", "loop.temperatures=[1.0, 0.5]")
+    text = table.read_text()
+    first = text.index("\n") + 1
+    for broken, words in (
+        (text[:first] + "x" + text[first + 1 :], "line 2: expected a number in the column 't', found 'x"),
+        (text[:first] + "1,2\n" + text[first + 4 :], "line 2: expected a row of"),
+        (text[:-5], "expected at least the"),
+        (text[:-1] + "0", "expected a line break"),
+        ("\0" * len(text), "line 1: expected a line with the names of the columns"),
+    ):
+        table.write_text(broken)
+        done = run(folder, *more)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done
+        assert f"out/{name}'" in done.stderr and words in done.stderr and "restore it, or start" in done.stderr, done.stderr
+        assert table.read_text() == broken
+    table.write_text(text)
+    assert run(folder, *more).returncode == 0
+
+
 def test_advice_after_a_failure_before_the_first_checkpoint(folder):
     (folder / "out").mkdir()
     (folder / "out/config.toml").write_text("")

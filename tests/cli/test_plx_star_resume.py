@@ -264,6 +264,64 @@ def test_broken_configuration_of_a_run(folder):
     assert run("--resume", "out", "--quiet").returncode == 0
 
 
+def replaced(line: int, new: str):
+    """Changes a table: line number `line`."""
+    return lambda text: "".join(new if i == line else old for i, old in enumerate(text.splitlines(keepends=True), 1))
+
+
+DAMAGES = {
+    "garbage": (replaced(3, "garbage\n"), "line 3: expected a row of"),
+    "another number of columns": (lambda text: text.replace("\n2,", "\n2,0,"), "line 4: expected a row of"),
+    "a word": (lambda text: text.replace("\n2,", "\n2,a", 1), "line 4: expected a number in the column 'time'"),
+    "rows twice": (lambda text: text + text[text.index("\n2,") + 1 :], "expected a step above 4, found '2'"),
+    "cut in mid row": (lambda text: text[:-9], "expected rows up to step 4, as when the checkpoint was written, found the last at step 3"),
+    "without rows": (lambda text: text[: text.index("\n") + 1], "expected rows up to step 4, as when the checkpoint was written, found none"),
+    "other columns": (lambda text: text.replace("time", "tune"), "line 1: expected the columns 'step,time,"),
+    "empty": (lambda text: "", "line 1: expected a line with the names of the columns"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_table_is_refused_and_nothing_changes(folder, damage):
+    sets = ["--set", "run.max_steps=4", "--set", 'output.analysis=["energies"]', "--set", "output.analysis_interval=1"]
+    assert run("in.toml", "--out", "out", "--quiet", *sets).returncode == 0
+    change, words = DAMAGES[damage]
+    for table in (Path("out/history.csv"), Path("out/analysis_energies.csv")):
+        text = table.read_text()
+        table.write_text(change(text))
+        before = files("out")
+        more = ["--set", "run.max_steps=6"]
+        check_refused(run("--resume", "out", *more), f"'{table}'", words, "restore the file, or move it away")
+        assert files("out") == before
+        table.write_text(text)
+    table.unlink()  # moved away
+    assert run("--resume", "out", "--quiet", *more).returncode == 0
+    assert [line.split(",")[0] for line in table.read_text().splitlines()] == ["step", "5", "6"]
+
+
+def test_rows_after_the_checkpoint_are_written_again_whatever_they_are(folder):
+    assert run("in.toml", "--out", "whole", "--quiet").returncode == 0
+    for tail in ("5,0.1", "5", "7,1,2,3\ngarbage\n", "99999999999,\0"):
+        shutil.rmtree("out", ignore_errors=True)
+        assert run("in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=4").returncode == 0
+        with open("out/history.csv", "a") as table:
+            table.write(tail)
+        done = run("--resume", "out", "--quiet", "--set", "run.max_steps=6")
+        assert done.returncode == (2 if tail.startswith("7,") else 0), done
+        if done.returncode == 0:
+            assert rows("out") == rows("whole")
+
+
+def test_a_table_that_was_moved_away_begins_again(folder):
+    """Also if a checkpoint comes before its next row."""
+    often = ["--set", "output.checkpoint_interval_s=1e-9", "--set", "output.checkpoints_kept=9", "--set", "output.history_interval=3"]
+    assert run("in.toml", "--out", "out", "--quiet", *often, "--set", "run.max_steps=3").returncode == 0
+    Path("out/history.csv").rename("history.csv")
+    assert run("--resume", "out", "--quiet", "--set", "run.max_steps=6").returncode == 0
+    assert run("--resume", "out/checkpoint/sedov.00000004.h5", "--quiet").returncode == 0
+    assert [line.split(",")[0] for line in Path("out/history.csv").read_text().splitlines()] == ["step", "6"]
+
+
 def test_an_end_that_is_over(folder):
     assert run("in.toml", "--out", "out", "--quiet").returncode == 0
     check_refused(run("--resume", "out", "--set", "run.t_end=1e-6"), "run.t_end", "already")

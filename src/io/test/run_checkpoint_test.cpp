@@ -74,6 +74,13 @@ TEST_F(RunCheckpoint, TablesAreShortened) {
   EXPECT_EQ(*read_file(folder + "/a.csv"), "x\n1\n");
   EXPECT_EQ(*read_file(folder + "/b.csv"), "");
   EXPECT_NE(shorten_tables(folder, tables, {5, 0}).error().message.find("found 4"), std::string::npos);
+  ASSERT_TRUE(write_file(folder + "/a.csv", "x\n1,\n\n"));
+  const auto refused = shorten_tables(folder, tables, {5, 0});
+  EXPECT_EQ(refused.error().message,
+            "'" + folder +
+                "/a.csv', line 2: expected a row of 1 value, found '1,'; it was changed after the run: restore "
+                "it, or start the run again in another folder");
+  EXPECT_EQ(*read_file(folder + "/a.csv"), "x\n1,\n\n");
 }
 
 TEST_F(RunCheckpoint, OptionsThatDifferAreNamed) {

@@ -63,7 +63,7 @@ result<parquet_output> parquet_output::reopen(std::string folder, const parquet_
 }
 
 result<void> parquet_output::resume(const std::string& config, const parquet_checkpoint& c) {
-  if (auto r = shorten_tables(folder_, tables, c.table_bytes); !r) return r;
+  if (auto r = shorten_tables(folder_, tables, c.table_bytes, "channel"); !r) return r;
   for (const char* name : {"extrapolated.csv", "result.json"}) {
     std::error_code failed;
     std::filesystem::remove(file(name), failed);

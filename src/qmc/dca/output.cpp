@@ -54,7 +54,7 @@ bool dca_output::is_finished(const dca_options& options) const {
 }
 
 result<void> dca_output::resume(const std::string& config) {
-  if (auto r = shorten_tables(folder_, tables, checkpoint_.table_bytes); !r) return r;
+  if (auto r = shorten_tables(folder_, tables, checkpoint_.table_bytes, "channel"); !r) return r;
   std::error_code failed;
   std::filesystem::remove(file("result.json"), failed);
   checkpoint_.options = config;

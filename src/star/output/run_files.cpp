@@ -7,6 +7,7 @@
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "io/run_table.hpp"
 #include "mesh/files/athdf.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "probe/counters/counter_registry.hpp"
@@ -70,6 +71,10 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
     good_step_ = static_cast<std::int64_t>(start->at(2));
   }
   history_step_ = analysis_step_ = diagnostics_step_ = sim_.steps();
+  if (is_in_place())
+    for (const auto& [table, names] : tables())
+      if (const std::vector<double>* row = c.state.find(last_row_of + table); row != nullptr && row->size() == 1)
+        last_rows_[table] = static_cast<std::int64_t>(row->at(0));
   if (const std::vector<double>* stars = c.state.find("diagnostics"); diagnostics_ != nullptr && stars != nullptr)
     if (!diagnostics_->restore(*stars))
       log_info("diagnostics.stars = {}: the checkpoint has another number of stars; they are found again",
@@ -121,15 +126,27 @@ bool run_files::drop_later_files() {
 
 result<void> run_files::begin() {
   if (auto r = lock(); !r) return r;
+  kept_bytes kept;
+  const auto check_tables = [&]() -> result<void> {
+    auto found = kept_tables();
+    if (!found) return found.error();
+    kept = *std::move(found);
+    // A table that was moved away begins again.
+    std::erase_if(last_rows_, [&](const auto& row) { return !kept.contains(row.first); });
+    return {};
+  };
+  if (auto r = all(resumed_ && is_root(net()) ? check_tables() : result<void>()); !r) return r;
   if (auto r = make_folders(); !r) return r;
-  const auto write_first = [this]() -> result<void> {
+  const auto write_first = [&, this]() -> result<void> {
     if (auto r = log_to_file(measured_ + "/log.txt", log_level::info); !r) return r;
     if (!is_root(net())) return {};
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
     begun_ = true;
     if (auto r = write_summary("running", ""); !r) return r;
     if (auto r = write_diagnostics_columns(); !r) return r;
-    return resumed_ ? cut_tables() : result<void>();
+    for (const auto& [table, bytes] : kept)
+      if (auto r = shorten_file(folder_.file(table), bytes); !r) return r;
+    return {};
   };
   if (auto r = all(write_first()); !r) return r;
   checked_time_ = sim_.time();

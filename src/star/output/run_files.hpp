@@ -15,7 +15,9 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -115,9 +117,14 @@ class run_files {
   result<void> write_exact() const;
   result<void> write_summary(const std::string& status, const std::string& message);
   static std::string header_of(const analysis& a);
-  result<void> cut_tables() const;
-  result<void> cut_table(const std::string& name) const;
-  result<void> check_table(const std::string& name, const std::string& header) const;
+  static constexpr const char* last_row_of = "last_row_";  // and a table: names of numbers in checkpoints
+  /// The tables that this run appends to, each with its line of names.
+  std::vector<std::pair<std::string, std::string>> tables() const;
+  /// Tables in the folder, each with the bytes that stay when the run continues. Error: one has other columns, or lacks
+  /// rows from before the checkpoint.
+  using kept_bytes = std::map<std::string, std::size_t>;
+  result<kept_bytes> kept_tables() const;
+  result<void> sync_tables() const;
   idle_rates measure_idle();
   bool mesh_is_due();
   bool is_in_place() const;
@@ -150,6 +157,7 @@ class run_files {
   std::int64_t analysis_step_ = -1;                             // step of their last rows
   std::unique_ptr<star_diagnostics> diagnostics_;               // with diagnostics.stars
   std::int64_t diagnostics_step_ = -1;                          // step of their last row
+  std::map<std::string, std::int64_t> last_rows_;               // steps of the last rows, by table
   double checked_time_ = 0.0;                                   // time of the last call of mesh_is_due()
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
@@ -95,10 +96,11 @@ result<void> run_files::check_conservation() const {
   const std::vector<std::string> kept = folder_.checkpoints();
   return error{fmt::format(
       "step {}: {} has changed by {:.3g} of its value at the start; expected at most run.conservation_limit = {:g}. "
-      "Floors have raised the density of {} cells and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
+      "Floors have raised the density of {} and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
       "lower floors",
-      sim_.steps(), mass ? "the mass" : "the energy", mass ? row_changes_[0] : row_changes_[1], limit, f.density,
-      f.pressure, kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
+      sim_.steps(), mass ? "the mass" : "the energy", mass ? row_changes_[0] : row_changes_[1], limit,
+      plural(f.density, "cell"), f.pressure,
+      kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
 }
 
 result<void> run_files::write_checkpoint() {
@@ -115,7 +117,10 @@ result<void> run_files::write_checkpoint() {
   series_.append_to(state.numbers);
   if (diagnostics_ != nullptr) state.numbers.push_back({"diagnostics", diagnostics_->state()});
   state.numbers.push_back({"last_mesh", {static_cast<double>(mesh_step_)}});
+  for (const auto& [table, step] : last_rows_)
+    state.numbers.push_back({last_row_of + table, {static_cast<double>(step)}});
   state.numbers.push_back({"start", {start_[0], start_[1], static_cast<double>(good_step_)}});
+  if (auto r = at_root([&] { return sync_tables(); }); !r) return r;
   const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
   auto written = alone() ? mesh::write_checkpoint(path, sim_.state().mesh, sim_.state().now, state)
                          : write_parts_of_checkpoint(path, state);

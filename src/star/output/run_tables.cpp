@@ -1,11 +1,13 @@
 // The tables of a run: history.csv, profile.csv, workers.csv, exact.csv.
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iterator>
 #include <string_view>
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "io/run_table.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
@@ -24,6 +26,10 @@
 namespace plx::star {
 
 namespace {
+
+constexpr const char* history_table = "history.csv";
+constexpr const char* diagnostics_table = "diagnostics.csv";
+std::string analysis_table(const std::string& name) { return fmt::format("analysis_{}.csv", name); }
 
 /// Names of the conserved totals, in the order of the variables; "" for a variable that is not conserved.
 std::vector<std::string> total_names(const hydro_parameters& p) {
@@ -67,8 +73,9 @@ result<void> run_files::append_history() {
   history_step_ = sim_.steps();
   row_s_ = now;
   rows_updates_ = sim_.cell_updates();
+  last_rows_[history_table] = sim_.steps();
   return at_root([&] {
-    return append_file(folder_.file("history.csv"), header_of_history(names, sum_names(sim_.settings().modules)),
+    return append_file(folder_.file(history_table), header_of_history(names, sum_names(sim_.settings().modules)),
                        line + "\n");
   });
 }
@@ -83,15 +90,15 @@ result<void> run_files::append_analyses() {
     const std::vector<double> row = sim_.tasks().run(
         info, [&] { return analyse(*analyses_[i], sim_.state(), sim_.settings().hydro, sim_.tasks().worker_count()); });
     const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
-    const std::string file = folder_.file(fmt::format("analysis_{}.csv", names[i]));
-    if (auto r = at_root([&] { return append_file(file, header_of(*analyses_[i]), line); }); !r) return r;
+    const std::string table = analysis_table(names[i]);
+    last_rows_[table] = sim_.steps();
+    const auto append = [&] { return append_file(folder_.file(table), header_of(*analyses_[i]), line); };
+    if (auto r = at_root(append); !r) return r;
   }
   return {};
 }
 
 namespace {
-
-constexpr const char* diagnostics_table = "diagnostics.csv";
 
 std::string header_of(const star_diagnostics& d) {
   std::string header = "step,time";
@@ -112,6 +119,7 @@ result<void> run_files::append_diagnostics() {
     log_info("step {}: star {} is disrupted at time {:g}: its mass has fallen below {:g} of that in the first row",
              sim_.steps(), diagnostics_->disrupted_star(), diagnostics_->disruption_time(),
              sim_.options().diagnostics.disrupted_below);
+  last_rows_[diagnostics_table] = sim_.steps();
   const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
   return at_root([&] { return append_file(folder_.file(diagnostics_table), star::header_of(*diagnostics_), line); });
 }
@@ -131,43 +139,43 @@ std::string run_files::header_of(const analysis& a) {
   return header + "\n";
 }
 
-result<void> run_files::cut_tables() const {
-  for (const char* table : {"history.csv", diagnostics_table})
-    if (auto r = cut_table(table); !r) return r;
-  for (const std::string& table : folder_.analysis_tables())
-    if (auto r = cut_table(table); !r) return r;
-  for (std::size_t i = 0; i < analyses_.size(); ++i) {
-    const std::string name = fmt::format("analysis_{}.csv", sim_.options().output.analysis[i]);
-    if (auto r = check_table(name, header_of(*analyses_[i])); !r) return r;
-  }
-  return diagnostics_ == nullptr ? result<void>() : check_table(diagnostics_table, star::header_of(*diagnostics_));
+std::vector<std::pair<std::string, std::string>> run_files::tables() const {
+  std::vector<std::pair<std::string, std::string>> all{
+      {history_table, header_of_history(total_names(sim_.settings().hydro), sum_names(sim_.settings().modules))}};
+  if (diagnostics_ != nullptr) all.emplace_back(diagnostics_table, star::header_of(*diagnostics_));
+  for (std::size_t i = 0; i < analyses_.size(); ++i)
+    all.emplace_back(analysis_table(sim_.options().output.analysis[i]), header_of(*analyses_[i]));
+  return all;
 }
 
-// Rows of other columns cannot be appended.
-result<void> run_files::check_table(const std::string& name, const std::string& header) const {
-  const std::string path = folder_.file(name);
-  const auto text = read_file(path);
-  if (!text || text->starts_with(header)) return {};
-  return error{fmt::format("{}: expected the columns '{}' of this program, found '{}'; move the file away", path,
-                           header.substr(0, header.size() - 1), text->substr(0, text->find('\n')))};
+result<void> run_files::sync_tables() const {
+  for (const auto& [table, step] : last_rows_) {
+    std::error_code code;
+    if (!std::filesystem::exists(folder_.file(table), code)) continue;  // moved away by the user
+    if (auto r = sync_file(folder_.file(table)); !r) return r;
+  }
+  return {};
 }
 
-// Removes rows after the checkpoint, which are written again.
-result<void> run_files::cut_table(const std::string& name) const {
-  const std::string path = folder_.file(name);
-  const auto text = read_file(path);
-  if (!text) return {};  // continued in another folder
-  std::string kept;
-  for (std::string_view rest = *text; !rest.empty();) {
-    const std::size_t end = rest.find('\n');
-    if (end == std::string_view::npos) break;
-    const std::string_view line = rest.substr(0, end + 1);
-    rest.remove_prefix(end + 1);
-    std::int64_t step = 0;
-    const bool is_row = std::sscanf(std::string(line).c_str(), "%ld,", &step) == 1;
-    if (!is_row || step <= sim_.steps()) kept += line;
+// Tables that this run does not append to have any columns. A run continues without tables in another folder.
+result<run_files::kept_bytes> run_files::kept_tables() const {
+  std::map<std::string, std::string> names;
+  for (const std::string& table : folder_.analysis_tables()) names[table];
+  for (const char* table : {history_table, diagnostics_table}) names[table];
+  for (const auto& [table, header] : tables()) names[table] = header;
+  kept_bytes kept;
+  for (const auto& [table, header] : names) {
+    const std::string path = folder_.file(table);
+    if (std::error_code code; !std::filesystem::exists(path, code)) continue;
+    const auto text = read_file(path);
+    if (!text) return text.error();
+    const auto row = last_rows_.find(table);
+    const auto bytes = bytes_up_to_step(path, *text, header, sim_.steps(), row == last_rows_.end() ? -1 : row->second);
+    if (!bytes)
+      return error{bytes.error().message + "; restore the file, or move it away: the run then begins a new one"};
+    kept[table] = *bytes;
   }
-  return write_file(path, kept);
+  return kept;
 }
 
 result<void> run_files::write_profile() {
