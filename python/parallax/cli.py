@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from . import NotARun, ReadError
+from .text import printable
 
 
 def main(arguments=None) -> int:
@@ -32,7 +33,7 @@ def main(arguments=None) -> int:
 
 
 def _fail(error) -> int:
-    print(f"parallax: {error}", file=sys.stderr)
+    print(f"parallax: {printable(str(error))}", file=sys.stderr)
     return 2
 
 

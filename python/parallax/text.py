@@ -46,7 +46,14 @@ def count(value: float) -> str:
 
 
 def plural(n: int, word: str) -> str:
-    return f"{count(n)} {word}" + ("" if n == 1 else "s")
+    """'1 task', '2 tasks', '3 processes', '4 localities'."""
+    if n == 1:
+        return f"1 {word}"
+    if word.endswith(("s", "x", "ch", "sh")):
+        return f"{count(n)} {word}es"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{count(n)} {word[:-1]}ies"
+    return f"{count(n)} {word}s"
 
 
 def share_text(share: float) -> str:
@@ -59,6 +66,11 @@ def ratio_text(ratio: float) -> str:
     """Two digits are enough: 15,065 is 15,000."""
     rounded = float(f"{ratio:.1e}")
     return count(rounded) if rounded >= 10 else trimmed(rounded, 2)
+
+
+def printable(text: str) -> str:
+    """As one line that a terminal shows as it is: control characters become \\x1b etc."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def short(name: str, most: int = 60) -> str:

@@ -18,6 +18,7 @@ import zlib
 from pathlib import Path
 
 from .. import NotARun, ReadError
+from ..folders import refusal
 
 SERIAL_BITS = 40  # of a task's number: its locality's workers count from 1 above them, its recorder's number above those
 WORKER_MASK = 0xFFFF
@@ -47,8 +48,6 @@ def merge_traces(run: Path, out: Path | None = None) -> str:
 
 
 def _files(run: Path) -> dict[int, Path]:
-    if not run.is_dir():
-        raise NotARun(f"{run}: no such folder, expected the output folder of a job")
     files = {}
     own = [run / name for name in NAMES if (run / name).is_file()]
     if own:
@@ -58,8 +57,9 @@ def _files(run: Path) -> dict[int, Path]:
         if folder.name.isdecimal() and found:
             files[int(folder.name)] = found[0]
     if not any(n > 0 for n in files):
-        whole = ": the root has collected them, so its trace is that of the job" if own else ""
-        raise NotARun(f"{run}: no localities/N/trace.json.gz of a job that was traced (PLX_TRACE=json){whole}")
+        if own:
+            raise NotARun(f"{run}: expected localities/N/trace.json.gz, found none: {own[0]} is the trace of the whole job")
+        raise refusal(run, "localities/N/trace.json.gz of a job", "trace the job with PLX_TRACE=json", of_measurements=True)
     return dict(sorted(files.items()))
 
 

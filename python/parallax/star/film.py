@@ -23,7 +23,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from .. import NotARun, ReadError
+from ..folders import program_of, refusal
 from ..picture import dark
+from ..text import plural
 from .analysis import cost_per_update
 from .oblique import Oblique
 from .orbits import read_orbits
@@ -365,7 +367,9 @@ def write_film(
     Raises NotARun without mesh files, ReadError for a file that cannot be read or a film that cannot be written.
     """
     if not run.mesh_files:
-        raise NotARun(f"{run.folder}: no mesh files (mesh/*.athdf); write some: output.mesh_interval")
+        if program_of(run.folder) in (None, "plx-star"):
+            raise NotARun(f"{run.folder}: expected mesh files of plx-star (mesh/*.athdf), found none; output.mesh_interval writes them")
+        raise refusal(run.folder, "a run of plx-star with mesh files", "output.mesh_interval writes them")
     indices = list(range(len(run.mesh_files)))
     out, part, writer = _writer(out, run.folder, fps)
     view = _view(run, indices, width)
@@ -377,7 +381,7 @@ def write_film(
 
     def frame_title(frame: Frame) -> str:
         when = orbits.at(frame.time) if orbits is not None else f"t = {frame.time:.4g}"
-        return f"{when}    step {frame.step:,}    {frame.blocks:,} blocks"
+        return f"{when}    step {frame.step:,}    {plural(frame.blocks, 'block')}"
 
     from .facts import titles
 

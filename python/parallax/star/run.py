@@ -11,7 +11,8 @@ import sys
 from functools import cached_property
 from pathlib import Path
 
-from .. import NotARun, ReadError
+from .. import ReadError
+from ..folders import how_to_measure, refusal, runs_of
 from ..tables import csv_property, read_json, read_text
 from .athdf import Mesh
 from .ending import Ending, corrected, ending
@@ -42,15 +43,12 @@ class Run:
         """of_any_program: the files of PLX_DIAGNOSE=1 or plx-exec -d suffice."""
         self.folder = Path(folder)
         marks = (*_marks, *_measured) if of_any_program else _marks
-        if not self.folder.exists():
-            raise NotARun(f"{self.folder}: no such folder")
-        if not self.folder.is_dir():
-            raise NotARun(f"{self.folder}: expected the folder of a run, found a file")
-        next(self.folder.iterdir(), None)  # glob() takes a folder that may not be read for an empty one
+        if self.folder.is_dir():
+            next(self.folder.iterdir(), None)  # glob() takes a folder that may not be read for an empty one
         if not any(next(self.folder.glob(mark), None) for mark in marks):
-            ranks = sorted(path.name for path in self.folder.glob("rank-*"))
-            instead = f"; its processes have folders of their own: give {self.folder / ranks[0]}" if ranks else ""
-            raise NotARun(f"{self.folder}: not the folder of a run (found none of {', '.join(marks)}){instead}")
+            if of_any_program:
+                raise refusal(self.folder, "a run, or measurements of a program (measurement.json)", how_to_measure, True)
+            raise refusal(self.folder, f"a run of {', '.join(runs_of[:-1])} or {runs_of[-1]}", "name the folder that --out gave it")
 
     @cached_property
     def ending(self) -> Ending:

@@ -84,7 +84,7 @@ def test_a_run_of_plx_star_and_one_of_any_program(shared_run, tmp_path, capsys):
 def test_folders_that_are_none(tmp_path, capsys):
     (tmp_path / "a").mkdir()
     (tmp_path / "job" / "rank-0").mkdir(parents=True)
-    with pytest.raises(NotARun, match="threads.csv"):
+    with pytest.raises(NotARun, match="found an empty folder; run the program with PLX_DIAGNOSE=1"):
         Run(tmp_path / "a", of_any_program=True)
     assert main(["compare", str(tmp_path / "job"), str(tmp_path / "job")]) == 2
     assert "rank-0" in capsys.readouterr().err

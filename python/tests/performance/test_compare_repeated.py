@@ -113,7 +113,7 @@ def test_wrong_input(tmp_path, capsys):
     a, one = runs_of(tmp_path / "a", 2, rng), folder_of(tmp_path / "one", {"x": (1, 1.0)})
     (tmp_path / "empty").mkdir()
     assert main(["compare", str(a), str(tmp_path / "empty")]) == 2
-    assert "no measurements" in capsys.readouterr().err
+    assert "expected measurements" in capsys.readouterr().err
     assert main(["compare", str(a), str(a), "--html", str(tmp_path / "x.html")]) == 2
     assert main(["compare", str(one), str(one), "--fail-above", "3"]) == 2
     assert "several runs each" in capsys.readouterr().err

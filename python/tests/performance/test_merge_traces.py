@@ -91,7 +91,7 @@ def test_what_the_root_wrote_of_itself_is_locality_0(tmp_path):
 def test_wrong_input_is_one_line(tmp_path, capsys):
     with pytest.raises(NotARun, match="no such folder"):
         merge_traces(tmp_path / "none")
-    with pytest.raises(NotARun, match="no localities/N/trace.json.gz"):
+    with pytest.raises(NotARun, match="expected localities/N/trace.json.gz of a job, found an empty folder; trace the job with PLX_TRACE=json"):
         merge_traces(tmp_path)
     put(tmp_path, 1, a_trace(5.0, 1))
     put(tmp_path, 0, a_trace(5.0, 1, localities=[]))

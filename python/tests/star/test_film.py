@@ -120,7 +120,7 @@ def test_the_report_shows_them(orbit):
 def test_a_run_without_mesh_files_is_refused(tmp_path, capsys):
     (tmp_path / "run.json").write_text('{"problem": "two_stars"}')
     assert main(["film", str(tmp_path)]) == 2
-    assert "no mesh files" in capsys.readouterr().err
+    assert "expected mesh files of plx-star" in capsys.readouterr().err
     assert main(["film", str(tmp_path), "--fps", "0"]) == 2
 
 

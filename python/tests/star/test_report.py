@@ -259,7 +259,7 @@ def test_tube_along_x(tmp_path, quick, capsys):
     "arguments, what",
     [
         (["report", "{tmp}/none"], "no such folder"),
-        (["report", "{tmp}"], "not the folder of a run"),
+        (["report", "{tmp}"], "expected a run of plx-star, plx-dca or plx-parquet, found "),
         (
             ["report", "{run}", "--out", "{tmp}/none/report.html"],
             "no such folder, expected one to write report.html into",

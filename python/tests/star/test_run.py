@@ -42,8 +42,8 @@ def test_young_run_has_none_for_what_is_missing(tmp_path):
     "make, what",
     [
         (lambda path: None, "no such folder"),
-        (lambda path: path.mkdir(), "not the folder of a run"),
-        (lambda path: path.write_text(""), "expected the folder of a run, found a file"),
+        (lambda path: path.mkdir(), "expected a run of plx-star, plx-dca or plx-parquet, found an empty folder"),
+        (lambda path: path.write_text(""), "plx-parquet, found a file"),
     ],
 )
 def test_not_a_run(tmp_path, make, what):

@@ -18,7 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
-from ... import NotARun, ReadError
+from ... import ReadError
+from ...folders import how_to_measure, refusal
 from ...tables import Table, csv_property, read_json
 from ...text import seconds, share_text
 
@@ -64,16 +65,8 @@ def at_most(saves_s: float, wall_s: float) -> str:
 class Evidence:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
-        if not self.folder.exists():
-            raise NotARun(f"{self.folder}: no such folder")
         if not any((self.folder / name).exists() for name in files):
-            ranks = sorted(path.name for path in self.folder.glob("rank-*"))
-            what_to_do = (
-                f"its processes have folders of their own: give {self.folder / ranks[0]}"
-                if ranks
-                else "run the program with PLX_DIAGNOSE=1, any other program under plx-exec -d"
-            )
-            raise NotARun(f"{self.folder}: no measurements to diagnose (expected one of {', '.join(files)}); {what_to_do}")
+            raise refusal(self.folder, f"measurements ({', '.join(files[:3])}, ...)", how_to_measure, of_measurements=True)
 
     profile, _waits = csv_property("profile.csv", finite=True), csv_property("waits.csv", finite=True)
     _threads_csv, _workers_csv = csv_property("threads.csv", finite=True), csv_property("workers.csv", finite=True)

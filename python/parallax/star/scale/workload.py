@@ -14,6 +14,8 @@ from statistics import median
 import numpy as np
 
 from ... import ReadError
+from ...folders import program_of, refusal
+from ...text import plural
 from ..run import Run
 from .machine import Costs
 
@@ -73,6 +75,8 @@ class Workload:
 def read_workload(run: Run, machine: Costs | None = None) -> Workload:
     """From the newest mesh file and the tables of a run. `machine`: what a run does not say by itself: handoffs, and what
     of the refinement every locality does for the whole mesh, and for its borders."""
+    if program_of(run.folder) not in (None, "plx-star"):
+        raise refusal(run.folder, "a run of plx-star", "name the folder that --out gave it")
     machine = machine or Costs()
     config = run.config or {}
     missing = [key for key in _keys if key not in config]
@@ -262,7 +266,7 @@ class RealRuns:
             receive_ns_per_byte=1e9 * recording.data["unpack_s_per_byte"], task_us=1e6 * one["task_s"],
             handoff_us=1e6 * one["handoff_s"], rebuild_us_per_block=1e6 * recording.data["plan_s_per_block"],
             lists_us_per_block=1e6 * recording.data["lists_s_per_block"], messages=messages,
-            source=f"measured on {self.machine['processor']}, {self.machine['cores']} cores, {self.date}",
+            source=f"measured on {self.machine['processor']}, {plural(self.machine['cores'], 'core')}, {self.date}",
         )
 
 

@@ -1,0 +1,56 @@
+"""Folders that a command cannot use: one line with what was expected, what was found, and what to do."""
+
+import json
+
+import pytest
+
+from parallax.cli import main
+
+CONTENTS = {
+    "none": None,
+    "empty": {},
+    "other": {"notes.txt": ""},
+    "dca": {"run.json": json.dumps({"program": "plx-dca"}), "config.toml": ""},
+    "star": {"run.json": json.dumps({"program": "plx-star"}), "config.toml": ""},
+    "broken": {"run.json": "{"},
+    "exec": {"threads.csv": "", "measurement.json": "{}"},
+    "own": {"workers.csv": "", "measurement.json": "{}"},
+    "ranks": {"rank-0/threads.csv": "", "rank-1/threads.csv": ""},
+    "line\nbreak": {},
+}
+REPORT = "./plx report {0} draws it"
+DIAGNOSE = "./plx diagnose {0} explains them"
+OUT = "name the folder that --out gave it"
+MEASURE = "run the program with PLX_DIAGNOSE=1, any other program under plx-exec -d"
+ONE = "give one of them, such as {0}/rank-0"
+CASES = [
+    *((command, "none", "found no such folder; ", advice) for command, advice in (("report", OUT), ("film", OUT), ("diagnose", MEASURE))),
+    *((command, "empty", "found an empty folder; ", advice) for command, advice in (("report", OUT), ("film", OUT), ("diagnose", MEASURE))),
+    *((command, "ranks", "found a folder for each process; ", ONE) for command in ("report", "film", "diagnose", "scale")),
+    *((command, "exec", "found measurements of plx-exec; ", DIAGNOSE) for command in ("report", "film", "scale")),
+    *((command, "own", "found measurements of a program; ", DIAGNOSE) for command in ("report", "film", "scale")),
+    ("film", "dca", "found a run of plx-dca; ", REPORT),
+    ("film", "star", "expected mesh files of plx-star (mesh/*.athdf), found none; ", "output.mesh_interval writes them"),
+    ("film", "broken", "expected mesh files of plx-star (mesh/*.athdf), found none; ", "output.mesh_interval writes them"),
+    ("scale", "dca", "expected a run of plx-star, found a run of plx-dca; ", REPORT),
+    ("diagnose", "dca", "found a run of plx-dca; ", MEASURE),
+    ("diagnose", "other", "expected measurements (workers.csv, ", MEASURE),
+    ("merge-traces", "exec", "found measurements of plx-exec; ", "trace the job with PLX_TRACE=json"),
+    ("diagnose", "line\nbreak", "found an empty folder; ", MEASURE),
+]
+
+
+@pytest.mark.parametrize("command, content, found, advice", CASES)
+def test_one_line_says_what_to_do(tmp_path, capsys, monkeypatch, command, content, found, advice):
+    monkeypatch.chdir(tmp_path)
+    for name, text in (CONTENTS[content] or {}).items():
+        path = tmp_path / content / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    if CONTENTS[content] == {}:
+        (tmp_path / content).mkdir()
+    assert main([command, content]) == 2
+    out, error = capsys.readouterr()
+    name = content.replace("\n", "\\n")
+    assert error.startswith(f"parallax: {name}: expected ") and error.count("\n") == 1 and not out
+    assert found in error and error.rstrip().endswith(advice.format(name)), error
