@@ -14,7 +14,7 @@ from pathlib import Path
 import dependencies
 import install
 import probing
-from console import BUILD, ROOT, duration, fail, jobs, note, output_of, run_logged, say, shown, step
+from console import BUILD, ROOT, duration, fail, jobs, note, output_of, plural, run_logged, say, shown, step
 
 PRESETS = tuple(
     p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"] if not p.get("hidden")
@@ -132,8 +132,8 @@ def build(preset: str, targets: list[str] | None = None) -> float:
     seconds = time.monotonic() - begin
     work = next((line for line in reversed(lines) if re.match(r"^\[\d+/\d+\]", line)), "")
     note(
-        f"{folder.name}: {re.sub(r'].*', '', work)[1:].split('/')[-1] or '0'} steps, {duration(seconds)}"
-        + (f", {warnings} warnings (see {shown(folder / 'build.log')})" if warnings else "")
+        f"{folder.name}: {plural(int(re.sub(r'].*', '', work)[1:].split('/')[-1] or 0), 'step')}, {duration(seconds)}"
+        + (f", {plural(warnings, 'warning')} (see {shown(folder / 'build.log')})" if warnings else "")
     )
     return seconds
 

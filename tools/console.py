@@ -13,6 +13,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "python"))
+from parallax.text import plural  # noqa: E402, F401
+
 BUILD = ROOT / "build"
 IS_TERMINAL = sys.stdout.isatty()
 _CODES = {"bold": "1", "red": "31", "green": "32", "yellow": "33", "dim": "2"}

@@ -11,7 +11,7 @@ import time
 
 import check_text
 import install
-from console import ROOT, duration, fail, jobs, note, output_of, paint, say, step
+from console import ROOT, duration, fail, jobs, note, output_of, paint, plural, say, step
 
 FORMAT_VERSION = "14"  # another version breaks lines in other places: its complaints are no failures
 CHECKS = ("format", "layers", "text", "words", "headers", "docs")
@@ -34,7 +34,7 @@ def format_sources() -> int:
     program, _ = clang_format()
     files = cpp_files()
     code = subprocess.run([program, "-i", *files], cwd=ROOT).returncode if files else 0
-    say(f"formatted {len(files)} files")
+    say(f"formatted {plural(len(files), 'file')}")
     return code
 
 
@@ -60,7 +60,7 @@ def check_format() -> int:
     if broken or (errors and not wrong):
         say("\n".join(errors.splitlines()[:10]))
         return 1
-    say(f"format: {len(wrong)} files differ; ./plx lint --fix formats them" if wrong else f"format: {len(files)} files")
+    say(f"format: {plural(len(wrong), 'wrong file')}; ./plx lint --fix formats them" if wrong else f"format: {plural(len(files), 'file')}")
     return 1 if wrong else 0
 
 

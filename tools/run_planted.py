@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from console import BUILD, ROOT, duration, fail, note, output_of, paint, say, step, table
+from console import BUILD, ROOT, duration, fail, note, output_of, paint, plural, say, step, table
 
 sys.path.insert(0, str(ROOT / "tests" / "planted"))
 from errors import ERRORS, Planted  # noqa: E402
@@ -67,7 +67,7 @@ def outcome(planted: Planted, timeout_s: float) -> str:
     path: Path = COPY / planted.file
     correct = path.read_text()
     if correct.count(planted.correct) != 1:
-        return f"the text occurs {correct.count(planted.correct)} times"
+        return f"the text occurs {plural(correct.count(planted.correct), 'time')}"
     try:
         path.write_text(correct.replace(planted.correct, planted.wrong))
         if not build(planted.program):

@@ -18,7 +18,7 @@ import builds
 import install
 import probing
 import pyenv
-from console import BUILD, ROOT, duration, fail, jobs, note, paint, run_logged, say, shown, step, table
+from console import BUILD, ROOT, duration, fail, jobs, note, paint, plural, run_logged, say, shown, step, table
 
 SANITIZERS = ("tsan", "asan")
 PYTHON_TESTS = ("tools/tests", "python/tests", "tests")
@@ -136,7 +136,7 @@ def run_python(preset: str, regex: str, slow: bool = False) -> list[Case]:
         marks = " and ".join(m for m in (mark, "" if slow else "not slow") if m)
         junit = BUILD / ("pytest.xml" if number == 0 else f"pytest-{mark}.xml")
         junit.unlink(missing_ok=True)
-        step("running the Python tests" + (f" that run {mark}" if number else f", {processes} processes" if how else ""))
+        step("running the Python tests" + (f" that run {mark}" if number else f", {plural(processes, 'process')}" if how else ""))
         code, lines = run_logged(
             [*pytest, "-m", marks, *how, f"--junitxml={junit}", *folders], BUILD / "pytest.log", "pytest", env=env,
             append=number > 0, counter=r"(.*\[ *\d+%\])()",

@@ -20,6 +20,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "python"))
+from parallax.text import plural  # noqa: E402
+
 LIMIT_S = 60  # per run; a run takes seconds
 
 # Sedov's blast at an early time on a small mesh, with the shock far out, and while its mesh changes. Each: settings,
@@ -64,16 +67,16 @@ def start(processes: int, cores: list[int], command: list) -> dict:
         try:
             done = subprocess.run(full, capture_output=True, text=True, timeout=LIMIT_S, env=env)
         except subprocess.TimeoutExpired:
-            raise Failure(f"{processes} processes: not done after {LIMIT_S} s") from None
+            raise Failure(f"{plural(processes, 'process')}: not done after {LIMIT_S} s") from None
         except OSError as error:
             raise Failure(f"{full[0]}: {error.strerror}") from None
         if done.returncode != 0 or not out.exists():
             said = [line for line in done.stderr.splitlines() if line.startswith("plx-")] or done.stderr.splitlines()
-            raise Failure(f"{processes} processes: {(said or [f'ended with code {done.returncode}'])[0]}")
+            raise Failure(f"{plural(processes, 'process')}: {(said or [f'ended with code {done.returncode}'])[0]}")
         try:
             return json.loads(out.read_text(encoding="utf-8"))
         except ValueError as error:
-            raise Failure(f"{processes} processes: wrote broken JSON: {error}") from None
+            raise Failure(f"{plural(processes, 'process')}: wrote broken JSON: {error}") from None
 
 
 def record(program: Path, problem: str, processes: int, cores: list[int], alone: bool) -> dict:
@@ -97,7 +100,7 @@ def measure(program: Path, counts: list[int], problems: list[str], turns: int, b
     cores = cores_here()
     usable = [n for n in counts if n <= len(cores)]
     for n in sorted(set(counts) - set(usable)):
-        print(f"{n} processes: omitted, there are only {len(cores)} cores")
+        print(f"{plural(n, 'process')}: omitted, there are only {plural(len(cores), 'core')}")
     data = {
         "machine": {"processor": processor(), "cores": len(cores), "load": os.getloadavg()[0]},
         "date": datetime.date.today().isoformat(),

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/text.hpp"
 #include "crew.hpp"
 
 namespace plx::scale {
@@ -317,8 +318,8 @@ result<platform> platform::load(const std::string& path) {
 result<replayed> platform::run(const work_graph& g, const layout& where, const costs& c) {
   const int needed = (g.localities() + where.per_host - 1) / where.per_host;
   if (needed > hosts())
-    return error{fmt::format("{} localities, {} to a host, need {} hosts; the platform has {}", g.localities(),
-                             where.per_host, needed, hosts())};
+    return error{fmt::format("{}, {} to a host: expected {}, the platform has {}", plural(g.localities(), "locality"),
+                             where.per_host, plural(needed, "host"), hosts())};
   return replay_run(impl_->hosts, g, where, c).go();
 }
 

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/text.hpp"
+
 namespace plx::scale {
 
 namespace {
@@ -35,7 +37,7 @@ class reader {
       for (const toml::node& n : *found)
         if (const auto value = n.value<T>()) out.push_back(*value);
     if (out.empty() || (count != 0 && out.size() != count)) {
-      complain(key, fmt::format("expected a list of {} values, found {}", count, out.size()));
+      complain(key, fmt::format("expected a list of {}, found {}", plural(count, "value"), out.size()));
       out.resize(count);
     }
     return out;

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from console import ROOT, fail, table
+from console import ROOT, fail, plural, table
 
-sys.path.insert(0, str(ROOT / "python"))
 from parallax.intervals import level, mean, welch
 
 
@@ -101,10 +99,10 @@ def summary(found: list[Change], before: list[dict], now: list[dict]) -> list[st
     known, here = {r["name"] for r in before}, {r["name"] for r in now}
     lines = []
     if here - known:
-        lines.append(f"{len(here - known)} rows are new")
+        lines.append(plural(len(here - known), 'new row'))
     slower = [c for c in found if c.verdict() == "slower"]
     if any(not math.isinf(c.low) for c in found):
-        lines.append(f"{len(slower)} of {len(found)} rows are slower at {100 * level:.0f} % confidence for all rows together")
+        lines.append(f"slower: {len(slower)} of {plural(len(found), 'row')}, at {100 * level:.0f} % confidence for all rows together")
     elif found:
         lines.append("no intervals: they need --repeat in both runs")
     return lines

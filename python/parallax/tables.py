@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from . import ReadError
+from .text import plural
 
 
 class Table:
@@ -106,7 +107,7 @@ def read_table(path: str | Path) -> Table:
                 cut_short = True
             else:
                 number = lines[reader.line_num - 1][0]
-                raise ReadError(path, f"line {number}: expected {len(header)} values, found {len(row)}")
+                raise ReadError(path, f"line {number}: expected {plural(len(header), 'value')}, found {len(row)}")
     except csv.Error as error:  # a quote without its end
         raise ReadError(path, f"line {lines[reader.line_num - 1][0]}: {error}") from None
     columns = {name: _column([row[i].strip() for row in rows]) for i, name in enumerate(header)}

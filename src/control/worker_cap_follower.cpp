@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
 #include "control/tuning_search.hpp"
 
 namespace plx::probe {
@@ -53,8 +54,8 @@ void worker_cap_follower::pair_done(double ratio) {
 
 void worker_cap_follower::end(bool enough, const char* verdict) {
   const double median = detail::bounds_of_median(ratios_, 1).median;
-  why_ = fmt::format("{} workers have {:.3f} x the throughput of {} (median of {} pairs): {}", trial_, median,
-                     options_.workers, ratios_.size(), verdict);
+  why_ = fmt::format("the throughput of {} is {:.3f} x that of {} (median of {}): {}", plural(trial_, "worker"), median,
+                     options_.workers, plural(ratios_.size(), "pair"), verdict);
   if (enough) best_ratio_ = std::max(best_ratio_, median);
   comparing_ = false;
   if (enough != (trial_ == kept_)) rest_length_ = options_.rest;  // something changed

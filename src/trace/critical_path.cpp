@@ -146,15 +146,15 @@ const what_if* answer_for(const critical_path_report& r, name_id name) {
 std::string summary(const critical_path_report& r) {
   const critical_path& c = r.path;
   std::string text = fmt::format(
-      "critical path {} of {} ({}), {} slices, which were delayed by {}\n"
-      "work {}: average parallelism {:.2f}, achieved {:.2f} of {} workers\n",
+      "critical path {} of {} ({}), {} {}, delayed by {} in all\n"
+      "work {}: average parallelism {:.2f}, achieved {:.2f} of {}\n",
       time_text(in_seconds(c.span)), time_text(in_seconds(c.wall)), share_text(share(c.span, c.wall)),
-      count_text(c.path.size()), time_text(in_seconds(c.path_delay)), time_text(in_seconds(c.work)), c.parallelism(),
-      share(c.work, c.wall), r.workers);
+      count_text(c.path.size()), noun(c.path.size(), "slice"), time_text(in_seconds(c.path_delay)),
+      time_text(in_seconds(c.work)), c.parallelism(), share(c.work, c.wall), plural(r.workers, "worker"));
   if (r.missing.any())
-    text +=
-        fmt::format("the graph is incomplete ({} records dropped, {} tasks without a begin): the path may be longer\n",
-                    count_text(r.missing.lost_records), count_text(r.missing.headless));
+    text += fmt::format("the graph is incomplete ({} {} dropped, {} {} without a begin): the path may be longer\n",
+                        count_text(r.missing.lost_records), noun(r.missing.lost_records, "record"),
+                        count_text(r.missing.headless), noun(r.missing.headless, "task"));
   return text;
 }
 
@@ -191,7 +191,8 @@ std::string critical_path_text(const critical_path_report& r, std::size_t rows) 
     text += '\n';
   }
   if (shown < r.path.kinds.size())
-    text += fmt::format("and {} task types with little or no time on the path\n", r.path.kinds.size() - shown);
+    text +=
+        fmt::format("and {} with little or no time on the path\n", plural(r.path.kinds.size() - shown, "task type"));
   return text;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/text_sink.hpp"
@@ -121,9 +122,9 @@ std::string what_workers_did(const recorder& r) {
   const worker_times t = times_of(r);
   const double all = t.exec_s + t.idle_s + t.overhead_s + t.background_s;
   return fmt::format(
-      "{} tasks on {} worker{}, {} of worker time: tasks {}, idle {}, searching {}, background {}\n"
+      "{} {} on {}, {} of worker time: tasks {}, idle {}, searching {}, background {}\n"
       "measuring cost {} of that\n{}",
-      count_text(t.tasks), r.worker_count(), r.worker_count() == 1 ? "" : "s", time_text(all),
+      count_text(t.tasks), noun(t.tasks, "task"), plural(r.worker_count(), "worker"), time_text(all),
       share_text(share_of(t.exec_s, all)), share_text(share_of(t.idle_s, all)), share_text(share_of(t.overhead_s, all)),
       share_text(share_of(t.background_s, all)), share_text(r.measurement_cost()), blame_text(r, all));
 }
@@ -217,9 +218,9 @@ std::string device_profile_text(const recorder& r, std::size_t rows) {
   }
   if (shown < all.size()) fmt::format_to(std::back_inserter(text), "and {} more\n", all.size() - shown);
   for (const device_times& t : times)
-    fmt::format_to(std::back_inserter(text), "{}: {} operations in {} stream{}, busy {} of {} ({}){}\n", t.device,
-                   count_text(t.operations), t.lanes, t.lanes == 1 ? "" : "s", time_text(t.busy_s),
-                   time_text(t.known_s), share_text(share_of(t.busy_s, t.known_s)),
+    fmt::format_to(std::back_inserter(text), "{}: {} {} in {}, busy {} of {} ({}){}\n", t.device,
+                   count_text(t.operations), noun(t.operations, "operation"), plural(t.lanes, "stream"),
+                   time_text(t.busy_s), time_text(t.known_s), share_text(share_of(t.busy_s, t.known_s)),
                    t.lost == 0 ? std::string() : fmt::format(", {} dropped", count_text(t.lost)));
   return text;
 }

@@ -44,10 +44,10 @@ class task_files {
     }
     if (const std::uint64_t n = names_dropped(); n != 0)
       log_warning(
-          "{} names were recorded as 'unnamed': expected at most {} different names, found more; use one name with a "
+          "{} recorded as 'unnamed': expected at most {} different names, found more; use one name with a "
           "key "
           "for things of one type",
-          n, max_names);
+          n == 1 ? "1 name was" : plural(n, "name") + " were", max_names);
     file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
     return first_;
   }

@@ -11,6 +11,7 @@
 
 #include "base/assert.hpp"
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
 #include "trace/profile.hpp"
@@ -400,7 +401,9 @@ std::string call_tree_text(const std::vector<call_path>& tree, double least_shar
                         right(time_text(p.below_s), 8), right(share_text(all_s > 0 ? p.below_s / all_s : 0), 7),
                         branch(tree, next, i), shortened(name_of(p.name), 60));
   }
-  if (hidden != 0) text += fmt::format("and {} further paths, {} in total\n", count_text(hidden), time_text(hidden_s));
+  if (hidden != 0)
+    text +=
+        fmt::format("and {} further {}, {} in total\n", count_text(hidden), noun(hidden, "path"), time_text(hidden_s));
   return text;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "costs.hpp"
 #include "net/core/node.hpp"
 #include "net/job.hpp"
@@ -102,7 +103,8 @@ std::vector<std::vector<double>> run_recorder::gathered(std::vector<double> mine
 // A step and its totals, as in plx-star.
 result<double> run_recorder::step() {
   if (sim_.finished())
-    return error{fmt::format("the run ends after {} steps: expected more (run.t_end, run.max_steps)", sim_.steps())};
+    return error{
+        fmt::format("the run ends after {}: expected more (run.t_end, run.max_steps)", plural(sim_.steps(), "step"))};
   const double begin = monotonic_seconds();
   if (auto r = sim_.step(); !r) return r.error();
   static_cast<void>(sim_.totals());

@@ -236,7 +236,7 @@ TEST(Replay, RefusesMoreLocalitiesThanHosts) {
   g.finish();
   const auto r = test::shared().run(g, {}, {});
   ASSERT_FALSE(r);
-  EXPECT_EQ(r.error().message.find("1001 localities, 1 to a host, need 1001 hosts"), 0u);
+  EXPECT_EQ(r.error().message.find("1001 localities, 1 to a host: expected 1001 hosts"), 0u);
 }
 
 TEST(Platform, AFileThatIsNotThereIsOneLine) {

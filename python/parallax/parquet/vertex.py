@@ -14,6 +14,7 @@ from matplotlib.colors import LinearSegmentedColormap, Normalize
 from .. import ReadError
 from ..hubbard.momenta import momentum_text
 from ..picture import Picture
+from ..text import plural
 from .run import channels
 
 keys = ("frequencies", "qx", "qy", "kx", "ky", "n", "kx2", "ky2", "n2")
@@ -81,7 +82,7 @@ class VertexFile:
         except ValueError as error:
             raise ReadError(self.path, f"expected numbers: {error}") from None
         if table.shape[1] != len(self.names):
-            raise ReadError(self.path, f"expected {len(self.names)} values per line, found {table.shape[1]}")
+            raise ReadError(self.path, f"expected {plural(len(self.names), 'value')} per line, found {table.shape[1]}")
         of = {name: table[:, i] for i, name in enumerate(self.names)}
         momenta = list(dict.fromkeys(zip(of["kx"], of["ky"])))
         n = np.unique(of["n"]).astype(int)

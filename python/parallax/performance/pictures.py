@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..picture import Picture
-from ..text import percent, seconds
+from ..text import percent, plural, seconds
 
 most_kinds = 5  # with a colour of their own; the others share the last
 bars_of_a_row = 250  # more cannot be distinguished
@@ -117,7 +117,7 @@ def job_timeline_picture(table, parcels=None) -> Picture:
     drawn = "each drawn as an arrow" if len(arrows) <= most_arrows else "too many to draw"
     caption = (
         f"{bars.span} of all processes in {seconds(bars.last - bars.first)}, on one time axis; "
-        f"{len(arrows):,} parcels were sent between them, {drawn}."
+        f"{plural(len(arrows), 'parcel')} {'was' if len(arrows) == 1 else 'were'} sent between them, {drawn}."
     )
     height = float(np.clip(1.6 + 0.34 * (len(lanes) + gap * len(rows)), 2.2, 8.0))
     alt = "Tasks on the workers of each process, over time."
@@ -162,7 +162,7 @@ def concurrency_picture(table, kinds: list, workers: int) -> Picture:
         _legend(axes)
 
     mean = float(np.mean(table.numbers("running")))
-    caption = f"On average {mean:.2f} of {workers} workers were in tasks; the dashed line is all of them."
+    caption = f"On average {mean:.2f} of {plural(workers, 'worker')} were in tasks; the dashed line is all of them."
     return Picture("concurrency", "Concurrency", caption, (9.6, 2.9), draw, "Workers in tasks by kind, over time.")
 
 
@@ -187,7 +187,7 @@ def scatter_picture(table, kinds: list) -> Picture:
         axes.set_ylabel("length of the task")
         _legend(axes, markerscale=4, reverse=True)
 
-    caption = f"{np.count_nonzero(single):,} tasks; a task type with a wide or rising cloud varies in length."
+    caption = f"{plural(np.count_nonzero(single), 'task')}; a task type with a wide or rising cloud varies in length."
     return Picture("scatter", "Length of tasks", caption, (9.6, 3.2), draw, "Length of single tasks over time.")
 
 

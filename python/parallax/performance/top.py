@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
+from ..text import plural
+
 TOTAL = "/threads{locality#0/total}/"
 TIME_PARTS = (("exec", "tasks"), ("overhead", "overhead"), ("background", "polling"), ("idle", "idle"))
 PART_STYLES = ("blue", "yellow", "magenta", "dim")
@@ -170,7 +172,7 @@ def _headline(s: State, width: int) -> list:
     style, word = ("dim", "paused") if s.paused and s.state == "running" else words.get(s.state, ("dim", s.state))
     line = [("bold", d.get("program") or "parallax top"), ("", "  "), (style, word)]
     if d:
-        line.append(("", f"  {clock(d['time_s'])}  {d['workers']} workers  measuring {share(d['measurement_cost'])}"))
+        line.append(("", f"  {clock(d['time_s'])}  {plural(d['workers'], 'worker')}  measuring {share(d['measurement_cost'])}"))
         line.append(("dim", f"  {d['host']} {d['pid']}"))
     if s.problem:
         line = line[:3] + [("", "  " + s.problem)]

@@ -7,6 +7,7 @@ import numpy as np
 from ..hubbard.momenta import column
 from ..hubbard.zone import draw_zone, most_with_errors
 from ..picture import Picture
+from ..text import plural
 from .run import DcaRun
 
 
@@ -40,6 +41,6 @@ def zone_picture(run: DcaRun) -> Picture:
 
     errors = "errors are in parentheses" if len(points) <= most_with_errors else "errors are in momenta.csv and green.csv"
     caption = (
-        f"At T = {t:g} t. Each patch of the zone has the value of its cluster momentum (dot); {errors}. {len(points)} sites."
+        f"At T = {t:g} t. Each patch of the zone has the value of its cluster momentum (dot); {errors}. {plural(len(points), 'site')}."
     )
     return Picture("zone", "Across the Brillouin zone", caption, (10.4, 4.1), draw, "Patches of the Brillouin zone.")

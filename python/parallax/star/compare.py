@@ -164,7 +164,7 @@ def difference(a: Mesh, b: Mesh) -> Difference:
     in_a, in_b = _common_blocks(a, b)
     if len(in_a) != a.n_blocks or len(in_b) != b.n_blocks:
         equal = False
-        sentences.append(f"{count(a.n_blocks)} and {count(b.n_blocks)} blocks, {count(len(in_a))} in common")
+        sentences.append(f"{count(a.n_blocks)} and {plural(b.n_blocks, 'block')}, {count(len(in_a))} in common")
     volumes = np.prod(a.cell_width[in_a], axis=1)
     for variable in a.variables:
         if variable in b.variables and len(in_a):

@@ -303,7 +303,7 @@ def mesh_text(facts: Facts) -> str:
         return "no mesh file to read"
     size = "×".join(str(int(n)) for n in mesh.block_size)
     levels = f"levels {mesh.levels.min()} to {mesh.levels.max()}"
-    return f"{count(mesh.n_blocks)} blocks of {size}, {count(mesh.n_cells)} cells, {levels}"
+    return f"{plural(mesh.n_blocks, 'block')} of {size}, {count(mesh.n_cells)} cells, {levels}"
 
 
 def shock_text(facts: Facts) -> str:

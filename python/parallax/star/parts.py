@@ -10,7 +10,7 @@ from .. import ReadError, html
 from ..performance import pictures
 from ..performance.diagnosis.idle import locks
 from ..picture import dark, light, render
-from ..text import count, percent, seconds, short, trimmed
+from ..text import count, percent, plural, seconds, short, trimmed
 from . import curves, planes
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
 from .orbits import orbit_picture, read_orbits, wave_picture
@@ -164,7 +164,7 @@ class Physics(Part):
         else:
             text += "Nothing left through the boundaries. "
         text += (
-            "Floors were never applied." if not facts.floors else f"Floors were applied {count(facts.floors)} times."
+            "Floors were never applied." if not facts.floors else f"Floors were applied {plural(facts.floors, 'time')}."
         )
         return self.picture(picture, text)
 

@@ -16,6 +16,7 @@ from matplotlib.colors import BoundaryNorm, ListedColormap, LogNorm, Normalize
 from matplotlib.patches import Rectangle
 
 from ..picture import Picture, dpi
+from ..text import plural
 
 
 @dataclass
@@ -111,7 +112,7 @@ def level_layer(cut) -> Layer:
 
 
 def heading(cut, blocks: int) -> str:
-    return f"t = {cut.time:.5g}   step {cut.cycle:,}   {blocks:,} blocks"
+    return f"t = {cut.time:.5g}   step {cut.cycle:,}   {plural(blocks, 'block')}"
 
 
 def plane_size(cut, width: float = 5.6, bar: float = 0.85) -> tuple:
@@ -315,7 +316,7 @@ def film_picture(cuts, blocks) -> Picture:
             image = draw_layer(axes, cut, small, labels=False)
             axes.set_xticks([])
             axes.set_yticks([])
-            axes.set_title(f"t = {cut.time:.4g}\n{count:,} blocks", fontsize=8.5, pad=4)
+            axes.set_title(f"t = {cut.time:.4g}\n{plural(count, 'block')}", fontsize=8.5, pad=4)
         draw_bar(figure, image, list(grid.flat), layer, location="bottom", aspect=70, shrink=0.6, pad=0.03)
 
     return Picture(

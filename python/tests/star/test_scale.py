@@ -85,7 +85,7 @@ def test_sweep_writes_table_and_pictures(blast, tmp_path, capsys):
     [
         (["--platform", "/nowhere.xml"], "/nowhere.xml: cannot be read"),
         (["--costs", "/nowhere.json"], "/nowhere.json: No such file"),
-        (["--nodes", "8192", "--strong-blocks", "9000"], "8192 localities, 1 to a host, need 8192 hosts; the platform has 4096"),
+        (["--nodes", "8192", "--strong-blocks", "9000"], "8192 localities, 1 to a host: expected 8192 hosts, the platform has 4096"),
         (["--program", "/nowhere/plx-scale"], "/nowhere/plx-scale: No such file"),
     ],
 )

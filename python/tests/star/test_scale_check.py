@@ -78,7 +78,7 @@ def test_beyond_the_limit_is_exit_code_1(real, tmp_path, capsys):
     (tmp_path / "slow.json").write_text(json.dumps(data))
     assert main(["scale-check", str(tmp_path / "slow.json"), "--program", str(simulator), "--out", str(tmp_path)]) == 1
     # -67 %, where the replay differs from the real run by up to 15 %
-    assert re.search(r"beyond 15 %: small on 1 processes, -(6\d|7[01])\.", capsys.readouterr().out)
+    assert re.search(r"beyond 15 %: small on 1 process, -(6\d|7[01])\.", capsys.readouterr().out)
 
 
 @needs_recorder
@@ -104,7 +104,7 @@ def test_too_few_cores_are_left_out_with_a_line(capsys, monkeypatch):
     program.PROBLEMS = {"small": (["mesh.max_level=0"], 1, 1)}
     data = program.measure(recorder, [1, 4], ["small"], turns=1, budget_s=0)
     assert list(data["problems"]["small"]["together"]) == ["1"]
-    assert "4 processes: omitted, there are only 1 cores" in capsys.readouterr().out
+    assert "4 processes: omitted, there are only 1 core" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("text, said", [("{", "JSONDecodeError"), ("{}", "KeyError"), ("[1]", "TypeError")])

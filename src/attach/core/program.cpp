@@ -20,6 +20,7 @@
 #include "attach/core/wait_sites.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/record/text_sink.hpp"
 #include "session/session.hpp"
@@ -499,13 +500,15 @@ void program::parts::say_where(ticks now, bool locked) {
   std::unique_lock lock(mutex, std::defer_lock);
   if (locked) lock.lock();
   for (const living& l : rows) misfits += l.row->misfits();
-  std::string text =
-      fmt::format("plx: {} threads in {:.3g} s, {} waits of {:.3g} s in total; see {}/\n",
-                  table.threads() + rows.size() - free_rows.size(), seconds(now - origin), waits, wait_s, output);
+  std::string text = fmt::format("plx: {} in {:.3g} s, {} of {:.3g} s in total; see {}/\n",
+                                 plural(table.threads() + rows.size() - free_rows.size(), "thread"),
+                                 seconds(now - origin), plural(waits, "wait"), wait_s, printable(output));
   if (misfits != 0)
-    text += fmt::format("plx: {} stopped timers were not the innermost ones; their times are not exact\n", misfits);
+    text += fmt::format("plx: {} not innermost when stopped; the times are not exact\n",
+                        misfits == 1 ? "1 timer was" : plural(misfits, "timer") + " were");
   if (without_row != 0)
-    text += fmt::format("plx: {} threads were not measured: more than {} existed at once\n", without_row, most_rows);
+    text += fmt::format("plx: {} not measured: more than {} existed at once\n",
+                        without_row == 1 ? "1 thread was" : plural(without_row, "thread") + " were", most_rows);
   print(text);
 }
 

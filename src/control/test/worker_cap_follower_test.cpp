@@ -108,7 +108,7 @@ TEST(worker_cap_follower, spans_without_progress_are_ignored) {
 TEST(worker_cap_follower, reports_the_reason) {
   worker_cap_follower f({.workers = 2});
   play(is_serial, 2, 60, 0.0, 3, &f);
-  EXPECT_NE(f.why().find("1 workers have 1.000 x the throughput of 2"), std::string::npos) << f.why();
+  EXPECT_NE(f.why().find("the throughput of 1 worker is 1.000 x that of 2"), std::string::npos) << f.why();
 }
 
 }  // namespace

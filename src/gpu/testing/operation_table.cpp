@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/text.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/testing/operations.hpp"
 
@@ -244,9 +245,9 @@ std::string compare(const image& expected, const image& m, double bound, const s
   }
   if (wrong == 0) return "";
   if (is_poison(m.data() + first * m.element, m.element, trial_poison) && first * m.element % 8 == 0)
-    return fmt::format("{}: value {} was not written ({} values are wrong); ", who, first, wrong);
-  return fmt::format("{}: value {} is {}, expected {} ({} values are wrong); ", who, first, shown(m, first),
-                     shown(expected, first), wrong);
+    return fmt::format("{}: value {} was not written ({} wrong); ", who, first, plural(wrong, "value"));
+  return fmt::format("{}: value {} is {}, expected {} ({} wrong); ", who, first, shown(m, first),
+                     shown(expected, first), plural(wrong, "value"));
 }
 
 }  // namespace

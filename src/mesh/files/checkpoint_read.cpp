@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/text.hpp"
 #include "io/hdf5_file.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "mesh/files/checkpoint_format.hpp"
@@ -179,8 +180,8 @@ result<void> read_blocks(const checkpoint_reader& r, const block_mesh& mesh, std
   const bool same = found == expected;
   found.resize(5);
   if (!same)
-    return r.damaged(fmt::format("it holds {} blocks of {} variables and {}^3 cells: expected {}, {} and {}^3",
-                                 found[0], found[1], found[2], expected[0], expected[1], expected[2]));
+    return r.damaged(fmt::format("it holds {} of {} variables and {}^3 cells: expected {}, {} and {}^3",
+                                 plural(found[0], "block"), found[1], found[2], expected[0], expected[1], expected[2]));
   const std::size_t bytes = static_cast<std::size_t>(variables) * values.cells() * sizeof(double);
   for (std::size_t i = 0; i < count; ++i) {
     if (!values.holds(mesh.blocks()[first + i])) continue;
@@ -223,8 +224,8 @@ result<void> read_values(const std::string& path, const block_mesh& mesh, arena&
   if (!c) return c.error();
   if (c->leaves.size() != mesh.block_count() || c->block_size != mesh.block_size() ||
       c->variables.size() != values.variables().size())
-    return error{fmt::format("checkpoint '{}' holds {} blocks of {} variables and {}^3 cells: expected {}, {} and {}^3",
-                             path, c->leaves.size(), c->variables.size(), c->block_size, mesh.block_count(),
+    return error{fmt::format("checkpoint '{}' holds {} of {} variables and {}^3 cells: expected {}, {} and {}^3", path,
+                             plural(c->leaves.size(), "block"), c->variables.size(), c->block_size, mesh.block_count(),
                              values.variable_count(), mesh.block_size())};
   if (c->parts.all.empty()) return read_blocks(*r, mesh, 0, mesh.block_count(), sums, values);
   std::size_t first = 0;

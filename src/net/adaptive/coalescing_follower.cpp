@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
 #include "control/tuning_search.hpp"
 #include "net/adaptive/coalescing_follower.hpp"
 #include "net/parcels/collector.hpp"
@@ -104,7 +105,7 @@ double rate_of(const traffic& t) noexcept { return t.parcels / t.span_s; }
 bool far_apart(double a, double b, double factor) noexcept { return a > b * factor || b > a * factor; }
 
 std::string in_words(const coalescing& c) {
-  if (c.way == coalescing_way::fixed) return fmt::format("{} parcels or {} us", c.parcels, c.interval_us);
+  if (c.way == coalescing_way::fixed) return fmt::format("{} or {} us", plural(c.parcels, "parcel"), c.interval_us);
   return c.bytes == 0 ? "self-clocking" : fmt::format("self-clocking up to {} KiB", c.bytes / 1024);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "net/action.hpp"
 #include "net/core/failure.hpp"
 #include "net/core/waker.hpp"
@@ -157,7 +158,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
 node::~node() {
   PLX_ASSERT(stopped_ && "call stop() on a node before its runtime ends");
   if (const std::uint64_t n = port_.counts().dropped; n != 0)
-    log_warning("{} posts of locality {} were dropped: their localities were lost, or the job had ended", n, here_);
+    log_warning("locality {} dropped {}: their localities were lost, or the job had ended", here_, plural(n, "post"));
   while (!owned_.empty()) owned_.pop_back();
 }
 

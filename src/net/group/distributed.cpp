@@ -1,5 +1,4 @@
 #include "net/distributed.hpp"
-#include "base/text.hpp"
 
 #include <fmt/format.h>
 
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/text.hpp"
 #include "net/action.hpp"
 #include "rt/core/spinlock.hpp"
 

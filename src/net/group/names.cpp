@@ -1,10 +1,10 @@
 #include "net/names.hpp"
-#include "base/text.hpp"
 
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "base/text.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
 #include "rt/core/spinlock.hpp"

@@ -1,3 +1,4 @@
+#include "base/text.hpp"
 #include "net/observe/trace_gather.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +69,7 @@ bool job_trace::add(locality_id which, const std::string& host, trace_data&& par
   l.offset_s = clock.offset_s();
   l.drift = clock.drift();
   if (part.lost + parcels.lost != 0)
-    missing(which, fmt::format("{} records were dropped (buffer full)", part.lost + parcels.lost));
+    missing(which, fmt::format("dropped {} (buffer full)", plural(part.lost + parcels.lost, "record")));
   const ticks origin = clock(part.origin);
   whole_.data.origin = first == 0 ? origin : std::min(whole_.data.origin, origin);
   whole_.data.records += part.records;

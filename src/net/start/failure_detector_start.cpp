@@ -14,6 +14,7 @@
 #include <span>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "net/start/bootstrap.hpp"
 #include "net/start/failure_detector.hpp"
 
@@ -143,9 +144,9 @@ result<void> failure_detector::connect(const std::vector<std::string>& addresses
     if (auto r = check_lines(); !r) return r;
     if (monotonic_seconds() > until)
       return error{
-          fmt::format("expected {} neighbours of locality {} to connect within {:g} s, found {}; check that "
+          fmt::format("expected {} of locality {} to connect within {:g} s, found {}; check that "
                       "all processes run",
-                      wanted, job_.here, deadline_s, connected())};
+                      plural(wanted, "neighbour"), job_.here, deadline_s, connected())};
   }
   stop_listening();
   return {};

@@ -1,5 +1,4 @@
 #include "net/partitioned_vector.hpp"
-#include "base/text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/test/timeout_test.hpp"
+#include "base/text.hpp"
 #include "net/archive.hpp"
 #include "net/simulation.hpp"
 #include "net/test/threads_test.hpp"

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "io/run_checkpoint.hpp"
 #include "num/saved_numbers.hpp"
 
@@ -144,8 +145,9 @@ result<void> checkpoint_reader::read(int first_slab, int last_slab,
                                      const std::vector<std::span<complex>>& vectors) const {
   const checkpoint_parts& parts = checkpoint_.parts;
   if (parts.firsts.front() != 0 || parts.firsts.back() != static_cast<std::uint64_t>(grid_.n_slabs()))
-    return damaged_checkpoint(checkpoint_file(folder_), fmt::format("its parts have {} slabs, expected {}",
-                                                                    parts.firsts.back(), grid_.n_slabs()));
+    return damaged_checkpoint(
+        checkpoint_file(folder_),
+        fmt::format("its parts have {}, expected {}", plural(parts.firsts.back(), "slab"), grid_.n_slabs()));
   const std::size_t own = grid_.slab_offset(first_slab);
   const auto lock = hdf5_lock();
   for (std::size_t p = 0; p < parts.checksums.size(); ++p) {

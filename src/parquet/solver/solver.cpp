@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "base/text.hpp"
 #include "net/team.hpp"
 #include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
@@ -305,11 +306,12 @@ class loop {
   error diverged(const iteration_report& now) const {
     const leading worst = leading_of(now);
     const auto q = grid_->lattice().momentum(worst.momentum);
-    return error{fmt::format(
-        "the iteration diverges: expected vertices that settle, found a change of {:.2g} U after {} iterations; the "
-        "largest eigenvalue is {:.3g}, {}, at ({:.3g}, {:.3g}); lower loop.damping ({:.3g}), or raise "
-        "model.temperature",
-        now.residual, now.iteration + 1, worst.eigenvalue, name_of(worst.of), q[0], q[1], settings_.damping)};
+    return error{
+        fmt::format("the iteration diverges: expected vertices that settle, found a change of {:.2g} U after {}; the "
+                    "largest eigenvalue is {:.3g}, {}, at ({:.3g}, {:.3g}); lower loop.damping ({:.3g}), or raise "
+                    "model.temperature",
+                    now.residual, plural(now.iteration + 1, "iteration"), worst.eigenvalue, name_of(worst.of), q[0],
+                    q[1], settings_.damping)};
   }
 
   hubbard_model model_;

@@ -140,7 +140,7 @@ counter_printer::~counter_printer() {
   if (const std::uint64_t n = output_.dropped(); n > 0)
     (void)error_output_.write(
         "",
-        fmt::format("{} prints of counters to '{}' were dropped: expected a consumer that reads, found none\n", n,
+        fmt::format("dropped {} of counters to '{}': expected a consumer that reads, found none\n", plural(n, "print"),
                     how_.to),
         timeout_s);
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "base/text.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/recorder.hpp"
@@ -19,7 +20,8 @@ std::string list_of(const std::vector<name_id>& names) {
   std::string text;
   for (std::size_t i = 0; i < std::min(names.size(), most_names_listed); ++i)
     text += fmt::format("{}'{}'", i == 0 ? "" : ", ", name_of(names[i]));
-  if (names.size() > most_names_listed) text += fmt::format(" and {} others", names.size() - most_names_listed);
+  if (names.size() > most_names_listed)
+    text += fmt::format(" and {}", plural(names.size() - most_names_listed, "other"));
   return text;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
 #include "io/available_memory.hpp"
 #include "num/nonuniform_fourier.hpp"
 #include "qmc/dca/options.hpp"
@@ -74,9 +75,9 @@ result<void> check_memory(const dca_options& o, unsigned workers) {
         "the run needs {:.3g} GB of memory: expected at most the {:.3g} GB that are available; {}", 1e-9 * needed,
         1e-9 * available,
         p.walkers > p.bins
-            ? fmt::format("the matrices of {} walkers take {:.3g} GB at expansion orders up to {:.0f}: use fewer "
+            ? fmt::format("the matrices of {} take {:.3g} GB at expansion orders up to {:.0f}: use fewer "
                           "walkers, a smaller cluster, or higher temperatures",
-                          o.walkers, 1e-9 * p.walkers, largest_order(o))
+                          plural(o.walkers, "walker"), 1e-9 * p.walkers, largest_order(o))
             : fmt::format(
                   "{} bins take {:.3g} GB: use fewer walkers or bins, a smaller pairing.frequencies ({}), fewer "
                   "functions of two particles ({}), or a smaller cluster",

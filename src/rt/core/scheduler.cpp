@@ -15,6 +15,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/any_executor.hpp"
@@ -398,8 +399,8 @@ std::string explain_all_waits() {
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const std::string waits = text_of(reports[i], true);
     if (reports.size() > 1) text += fmt::format("runtime {} of {}: ", i + 1, reports.size());
-    text +=
-        waits.empty() ? "no task waits\n" : fmt::format("{} tasks wait\n", reports[i].tasks.size() + reports[i].unseen);
+    const std::size_t n = reports[i].tasks.size() + reports[i].unseen;
+    text += waits.empty() ? "no task waits\n" : fmt::format("{} {}\n", plural(n, "task"), n == 1 ? "waits" : "wait");
     text += waits;
   }
   return text.empty() ? "no runtime\n" : text;

@@ -20,6 +20,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/symbols.hpp"
+#include "base/text.hpp"
 #include "rt/explain/explain.hpp"
 
 namespace plx::detail {
@@ -172,7 +173,7 @@ std::string text_of(const wait_report& r, bool with_ages) {
   std::string text;
   for (std::size_t i = 0; i < std::min(r.deadlocks.size(), most_cycles); ++i) text += text_of_cycle(r, r.deadlocks[i]);
   if (r.deadlocks.size() > most_cycles)
-    text += fmt::format("  and {} more deadlocks\n", r.deadlocks.size() - most_cycles);
+    text += fmt::format("  and {}\n", plural(r.deadlocks.size() - most_cycles, "more deadlock"));
   const std::vector<group> groups = grouped(r.tasks);
   std::vector<const waiting_task*> shown;
   for (std::size_t i = 0; i < std::min(groups.size(), most_groups); ++i) shown.push_back(groups[i].first);
@@ -190,9 +191,10 @@ std::string text_of(const wait_report& r, bool with_ages) {
   if (groups.size() > shown.size()) {
     std::size_t tasks = 0;
     for (std::size_t i = shown.size(); i < groups.size(); ++i) tasks += groups[i].n;
-    text += fmt::format("  and {} more tasks at {} other places\n", tasks, groups.size() - shown.size());
+    text += fmt::format("  and {} at {}\n", plural(tasks, "more task"),
+                        plural(groups.size() - shown.size(), "other place"));
   }
-  if (r.unseen != 0) text += fmt::format("  and {} more tasks that were not inspected\n", r.unseen);
+  if (r.unseen != 0) text += fmt::format("  and {}, not inspected\n", plural(r.unseen, "more task"));
   return text;
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "control/actuator.hpp"
 #include "control/policy.hpp"
 #include "control/tuning.hpp"
@@ -114,8 +115,9 @@ void loop_tuning::state::begin_search(loop_place& p) {
 void loop_tuning::state::finish(loop_place& p) {
   p.fresh = true;
   decide(p, static_cast<int>(p.session->best().integer("piece")),
-         fmt::format("{:.4g} ns per index, median; {} runs were measured{}", p.session->best_value() * 1e9,
-                     p.session->evaluations(), p.session->converged() ? "" : ", other values may be equally good"));
+         fmt::format("{:.4g} ns per index, median; {} measured{}", p.session->best_value() * 1e9,
+                     plural(p.session->evaluations(), "run"),
+                     p.session->converged() ? "" : ", other values may be equally good"));
 }
 
 loop_tuning::begun loop_tuning::begin(const std::type_info& code, std::int64_t n) {

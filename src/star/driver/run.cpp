@@ -13,6 +13,7 @@
 
 #include "base/config.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "io/folder_lock.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "net/error.hpp"
@@ -89,9 +90,10 @@ void warn_of_input(const simulation& sim, run_observer& observer) {
   const floor_counts& f = sim.floors();
   if (sim.steps() == 0 && f.density + f.pressure > 0)
     warn(
-        fmt::format("the initial state is below hydro.density_floor = {:g} in {} cells and below "
+        fmt::format("the initial state is below hydro.density_floor = {:g} in {} and below "
                     "hydro.pressure_floor = {:g} in {}, and was raised to them; lower the floors to keep it",
-                    sim.settings().hydro.density_floor, f.density, sim.settings().hydro.pressure_floor, f.pressure));
+                    sim.settings().hydro.density_floor, plural(f.density, "cell"), sim.settings().hydro.pressure_floor,
+                    f.pressure));
   const std::vector<double>& regions = sim.options().refinement.regions;
   for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
     if (regions[r + 6] > sim.settings().domain.max_level)
@@ -210,9 +212,9 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
     files.folder().unmake();
     return refusal(net, r.error());
   }
-  log_info("{}: {} at step {}, time {:g}, {} blocks", sim.options().problem_name,
+  log_info("{}: {} at step {}, time {:g}, {}", sim.options().problem_name,
            request.resume_checkpoint.empty() ? "starts" : "resumes", sim.steps(), sim.time(),
-           sim.state().mesh.block_count());
+           plural(sim.state().mesh.block_count(), "block"));
   for (const std::string& line : sim.options().problem->notes()) log_info("{}", line);
   warn_of_input(sim, observer);
   observer.stepped(report_of(sim, files));

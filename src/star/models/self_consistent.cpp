@@ -12,6 +12,7 @@
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "mesh/tree/regrid.hpp"
 #include "star/models/first_guess.hpp"
 #include "star/models/root.hpp"
@@ -205,10 +206,10 @@ class solver {
             q_.section, overflowing_, q_.stars[overflowing_].mass, held_, q_.section)};
       if (on_level >= q_.most_iterations)
         return error{fmt::format(
-            "{}: no equilibrium after {} iterations on level {}: the density still changes by {:.2g} per iteration "
+            "{}: no equilibrium after {} on level {}: the density still changes by {:.2g} per iteration "
             "(virial error {:.2g}); expected below {:g}; try another filling, separation or rotation, or a higher "
             "{}.tolerance",
-            q_.section, on_level, level, it.change, it.virial_error, enough, q_.section)};
+            q_.section, plural(on_level, "iteration"), level, it.change, it.virial_error, enough, q_.section)};
     }
   }
 
@@ -549,8 +550,8 @@ class solver {
       one.filling = count_ == 2 ? one.inner / inner_limit : 0.0;
       least = std::min(least, one.polar / q_.box.cell_width(q_.level));
     }
-    m_.verdict = fmt::format("converged after {} iterations: the density changes by {:.1e}, below {:g}", last.number,
-                             last.change, q_.tolerance);
+    m_.verdict = fmt::format("converged after {}: the density changes by {:.1e}, below {:g}",
+                             plural(last.number, "iteration"), last.change, q_.tolerance);
     m_.verdict += fmt::format("; virial error {:.2e}", m_.virial_error);
     if (!(m_.virial_error <= q_.virial_goal))
       m_.verdict += fmt::format(

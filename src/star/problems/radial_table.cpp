@@ -59,7 +59,7 @@ class parser {
   result<void> row(std::string_view line) {
     const std::vector<std::string_view> words = words_of(line);
     if (words.size() != members_.size())
-      return wrong(fmt::format("expected {} numbers, found {}", members_.size(), words.size()));
+      return wrong(fmt::format("expected {}, found {}", plural(members_.size(), "number"), words.size()));
     radial_row next;
     for (std::size_t i = 0; i < words.size(); ++i) {
       double& value = next.*members_[i];
@@ -86,8 +86,8 @@ class parser {
       if (auto r = members_.empty() ? header(line) : row(line); !r) return r.error();
     }
     if (table_.rows.size() >= 2) return std::move(table_);
-    return error{fmt::format("{}: expected a line of column names and at least two rows, found {} rows", name_,
-                             table_.rows.size())};
+    return error{fmt::format("{}: expected a line of column names and at least two rows, found {}", name_,
+                             plural(table_.rows.size(), "row"))};
   }
 
  private:

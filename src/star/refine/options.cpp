@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/config.hpp"
+#include "base/text.hpp"
 #include "mesh/tree/location.hpp"
 
 namespace plx::star {
@@ -99,15 +100,13 @@ result<void> refinement_options::check() const {
   if (regions.size() % 7 != 0)
     return error{
         fmt::format("refinement.regions: expected seven numbers per box (x lower, x upper, y lower, y upper, "
-                    "z lower, z upper, level), found {} numbers",
-                    regions.size())};
+                    "z lower, z upper, level), found {}",
+                    plural(regions.size(), "number"))};
   for (std::size_t r = 0; r < regions.size(); r += 7)
     if (auto box = check_region(&regions[r], r / 7); !box) return box;
   if (species.size() % 3 != 0)
-    return error{
-        fmt::format("refinement.species: expected three numbers per range (number, lower, upper), found {} "
-                    "numbers",
-                    species.size())};
+    return error{fmt::format("refinement.species: expected three numbers per range (number, lower, upper), found {}",
+                             plural(species.size(), "number"))};
   for (std::size_t r = 0; r < species.size(); r += 3)
     if (auto range = check_range(&species[r], r / 3); !range) return range;
   for (const double density : density_levels)
@@ -134,9 +133,9 @@ result<void> refinement_options::check_for(const mesh::domain& box, int n_specie
   const std::int64_t roots = std::int64_t{box.root_blocks[0]} * box.root_blocks[1] * box.root_blocks[2];
   if (max_blocks > 0 && max_blocks < roots)
     return error{
-        fmt::format("refinement.max_blocks = {}: expected at least the {} blocks of the root grid, or 0 for no "
+        fmt::format("refinement.max_blocks = {}: expected at least the {} of the root grid, or 0 for no "
                     "limit",
-                    max_blocks, roots)};
+                    max_blocks, plural(roots, "block"))};
   for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
     for (int a = 0; a < 3; ++a)
       if (regions[r + 2 * a] >= box.upper[a] || regions[r + 2 * a + 1] <= box.lower[a])

@@ -55,7 +55,7 @@ TEST(CallTree, TextIsATreeWithSmallPathsSummed) {
   EXPECT_THAT(text, HasSubstr("`- step\n")) << text;
   EXPECT_THAT(text, HasSubstr("   `- flux\n"));
   EXPECT_THAT(text, Not(HasSubstr("write")));
-  EXPECT_THAT(text, HasSubstr("and 1 further paths"));
+  EXPECT_THAT(text, HasSubstr("and 1 further path,"));
   EXPECT_THAT(call_tree_text(tree, 0), HasSubstr("|- step\n"));
   EXPECT_THAT(call_tree_text(tree, 0), HasSubstr("|  `- flux\n"));
   EXPECT_THAT(call_tree_text(tree, 0), HasSubstr("`- write\n"));

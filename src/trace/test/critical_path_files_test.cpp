@@ -63,7 +63,7 @@ TEST(CriticalPathFiles, TextIsReadable) {
   EXPECT_THAT(text, HasSubstr("75.0 %"));
   EXPECT_THAT(text, HasSubstr("-37.5 %, -37.5 %"));
   EXPECT_THAT(text, HasSubstr("the graph is incomplete (2 records dropped"));
-  EXPECT_THAT(text, HasSubstr("and 1 task types"));
+  EXPECT_THAT(text, HasSubstr("and 1 task type with"));
   const std::string nothing = critical_path_text(report_of(trace_data{}));
   EXPECT_THAT(nothing, Not(HasSubstr("nan")));
 }

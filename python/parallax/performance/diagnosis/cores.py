@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...text import bytes_text, count, plural, seconds, share_text
+from ...text import bytes_text, plural, seconds, share_text
 from .evidence import Evidence, Finding, all_threads, at_most
 
 least_off_core = 0.10  # of all workers' time: in tasks, but on no core
@@ -118,13 +118,13 @@ def _off_core_for_some_reason(e: Evidence, off_s: float, figures: dict):
     if e.share(off_s) < least_off_core:
         return None
     saves_s = off_s / e.capacity
-    lost = count(figures["involuntary"])
+    lost = plural(int(figures["involuntary"]), "time")
     return Finding(
         "off_core",
         e.share(off_s),
         f"For at least {seconds(off_s)}, {share_text(e.share(off_s))} of the {e.worker_word}s' time, tasks were on no core: "
         f"they waited for a core or were blocked in calls, and the run has no record of which (the operating system "
-        f"preempted its threads {lost} times); {at_most(saves_s, e.wall_s)}.",
+        f"preempted its threads {lost}); {at_most(saves_s, e.wall_s)}.",
         f"{_own_cores(e)} If it has its own, look for input and output, locks of other libraries and sleeps in tasks.",
         figures,
         saves_s,

@@ -142,8 +142,8 @@ def network(e: Evidence):
     return Finding(
         "network",
         share,
-        f"Messages take {share_text(share)} of the time of tasks and network: {count(parcels)} parcels in "
-        f"{count(messages)} messages of {bytes_text(size)} on average.",
+        f"Messages take {share_text(share)} of the time of tasks and network: {plural(parcels, 'parcel')} in "
+        f"{plural(messages, 'message')} of {bytes_text(size)} on average.",
         "Let small parcels travel together (PLX_COALESCE), or send fewer and larger ones."
         if small
         else "Send less, or keep what talks with each other on one locality.",

@@ -22,7 +22,7 @@ from .workload import RealRuns, Recording, workload_of
 
 _host = """<?xml version='1.0'?>
 <!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">
-<!-- The machine that the runs were made on: one host of {cores} cores; its processes talk through its memory. -->
+<!-- The machine that the runs were made on: one host, cores: {cores}; its processes talk through its memory. -->
 <platform version="4.1">
   <cluster id="here" prefix="node-" radical="0-0" suffix="" speed="1Gf" core="{cores}" bw="100GBps" lat="0us"
            loopback_bw="100GBps" loopback_lat="0us"/>

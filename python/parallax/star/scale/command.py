@@ -15,7 +15,7 @@ from pathlib import Path
 from ... import ReadError
 from ...picture import light, render
 from ...tables import read_table
-from ...text import percent, seconds
+from ...text import percent, plural, seconds
 from ..run import Run
 from .check import compare, table, write_tables
 from .machine import Program, Replay, Setting, phases, read_costs, uses
@@ -72,7 +72,7 @@ def scale_check(options) -> int:
         for problem in runs.problems
         for processes in runs.counts(problem)
     ]
-    print(f"{runs.machine['processor']}, {runs.machine['cores']} cores, {runs.date}")
+    print(f"{runs.machine['processor']}, {plural(runs.machine['cores'], 'core')}, {runs.date}")
     print("\n".join(table(compared)))
     write_tables(out, compared, runs)
     costs = runs.machine_costs(runs.one_process(runs.problems[-1], 1)[0])
@@ -81,7 +81,7 @@ def scale_check(options) -> int:
     print(f"written: {out}/check.json, check.csv, costs.json, scale_check.png")
     beyond = [c for c in compared if abs(c.off) > 0.01 * options.limit]
     for c in beyond:
-        print(f"beyond {options.limit:g} %: {c.problem} on {c.processes} processes, {100 * c.off:+.1f} %")
+        print(f"beyond {options.limit:g} %: {c.problem} on {plural(c.processes, 'process')}, {100 * c.off:+.1f} %")
     return 1 if beyond else 0
 
 
@@ -171,4 +171,4 @@ def draw_all(folder: Path, table) -> list:
 def say_progress(i: int, count: int, curve: str, setting: Setting) -> None:
     if sys.stderr.isatty():
         how = "coalesced" if setting.coalesced else "separate"
-        print(f"\r  {i + 1}/{count}: {curve}, {setting.localities} nodes, {how}     ", end="", file=sys.stderr, flush=True)
+        print(f"\r  {i + 1}/{count}: {curve}, {plural(setting.localities, 'node')}, {how}     ", end="", file=sys.stderr, flush=True)

@@ -6,6 +6,7 @@ import numpy as np
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
 from ...picture import Picture
+from ...text import plural
 
 curves = ("strong", "weak")
 _ways = {1: "coalesced", 0: "a message per pair of blocks"}
@@ -76,8 +77,8 @@ def _time_picture(curve: str, rows: dict) -> Picture:
     one = both[1]
     nodes, workers = one["nodes"], int(one["workers"][0])
     blocks = one["blocks"]
-    per_node = f"{int(blocks[0]):,} blocks in all" if curve == "strong" else f"{int(blocks[-1] / nodes[-1]):,} blocks per node"
-    what = f"{per_node}, {workers} workers per node".replace(",", "\u2009", 1 if per_node.count(",") else 0)
+    per_node = f"{plural(blocks[0], 'block')} in all" if curve == "strong" else f"{plural(int(blocks[-1] / nodes[-1]), 'block')} per node"
+    what = f"{per_node}, {plural(workers, 'worker')} per node".replace(",", "\u2009", 1 if per_node.count(",") else 0)
 
     def draw(figure, theme) -> None:
         left, right = figure.subplots(1, 2, width_ratios=[1.45, 1])

@@ -1,5 +1,4 @@
 #include "net/distributed.hpp"
-#include "base/text.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/text.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
 #include "net/simulation.hpp"

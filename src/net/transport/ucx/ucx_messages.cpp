@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "net/transport/ucx/ucx_transport.hpp"
 
 namespace plx::net::detail {
@@ -157,7 +158,7 @@ bool comes_by_rendezvous(const ucp_am_recv_param_t* how) { return (how->recv_att
 ucs_status_t ucx_transport::refuse() noexcept {
   // Logged at powers of two only, so that an unknown sender cannot fill the log.
   const std::uint64_t n = refused_.fetch_add(1, std::memory_order_relaxed) + 1;
-  if ((n & (n - 1)) == 0) log_warning("refused {} messages that no locality of this job signed", n);
+  if ((n & (n - 1)) == 0) log_warning("refused {} that no locality of this job signed", plural(n, "message"));
   return UCS_OK;
 }
 

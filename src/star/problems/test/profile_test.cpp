@@ -41,7 +41,7 @@ TEST(RadialTable, WrongTablesAreRefusedWithTheLine) {
   EXPECT_EQ(complaint("r,density,pressure\n0,1,x\n"), "t.csv:2: expected a finite number, found 'x'");
   EXPECT_EQ(complaint("r,density,pressure\n0,1,0\n"), "t.csv:2: expected density and pressure above 0, found 1 and 0");
   EXPECT_EQ(complaint("r,density,pressure\n0,1,1\n"),
-            "t.csv: expected a line of column names and at least two rows, found 1 rows");
+            "t.csv: expected a line of column names and at least two rows, found 1 row");
   EXPECT_THAT(complaint("0 1 1\n"), HasSubstr("t.csv:1: expected the columns r, density, pressure or"));
   EXPECT_THAT(complaint("r densty pressure\n"), HasSubstr("found 'densty'; did you mean 'density'?"));
   EXPECT_THAT(complaint("r density\n"), HasSubstr("found r density"));
