@@ -1,4 +1,4 @@
-"""What a folder holds that a command cannot use, in words: for one line with what was expected, found, and what to do.
+"""Refusals of folders that a command cannot use: one line with what was expected, what was found, and what to do.
 
 Example to read: tests/test_folders.py.
 """
@@ -34,7 +34,7 @@ def refusal(folder: Path, expected: str, advice: str, of_measurements: bool = Fa
 
 
 def _content(folder: Path) -> tuple:
-    """What the folder holds, and what to do with it; None if nothing can be done with it."""
+    """The content of the folder in words, and what to do with it; None if nothing can be done with it."""
     if not folder.exists():
         return "no such folder", None
     if not folder.is_dir():

@@ -1,4 +1,4 @@
-"""What all programs do alike: answers that cannot be written, and names with control characters."""
+"""All programs alike: answers that cannot be written, and names with control characters."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def kept_from_cores_s(pid: int, known: dict) -> float:
     return sum(known.values())
 
 
-def go_first() -> None:
+def raise_priority() -> None:
     """Raises the priority of the calling process, if permitted."""
     try:
         os.setpriority(os.PRIO_PROCESS, 0, -20)
@@ -47,7 +47,7 @@ def measured(folder: Path, case: str, first: bool, **settings: str) -> dict:
     begin, kept_s, known = time.monotonic(), 0.0, {}
     command = [str(PROGRAM), case]
     folder.parent.mkdir(parents=True, exist_ok=True)
-    process = subprocess.Popen(command, env=environment, cwd=folder.parent, preexec_fn=go_first if first else None)
+    process = subprocess.Popen(command, env=environment, cwd=folder.parent, preexec_fn=raise_priority if first else None)
     try:
         while process.poll() is None:
             kept_s = kept_from_cores_s(process.pid, known)

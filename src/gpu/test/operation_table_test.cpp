@@ -77,7 +77,8 @@ TEST(operation_table, finds_planted_defects) {
   EXPECT_THAT(message_of_comparison<reads_behind_cpu>(), HasSubstr("array 1 (output, 33 of 8 bytes): value 0 is"));
   EXPECT_THAT(message_of_comparison<forgets_cpu>(), HasSubstr("value 32 was not written (1 value wrong)"));
   EXPECT_THAT(message_of_comparison<changes_input_cpu>(), HasSubstr("array 0 (input, 33 of 8 bytes): was changed"));
-  EXPECT_THAT(message_of_comparison<differs_cpu>(), HasSubstr("value 7 is 3.0000000000000013, expected 3 (1 value wrong)"));
+  EXPECT_THAT(message_of_comparison<differs_cpu>(),
+              HasSubstr("value 7 is 3.0000000000000013, expected 3 (1 value wrong)"));
   EXPECT_EQ(message_of_comparison<differs_cpu>(1e-15), "");
   EXPECT_THAT(message_of_comparison<miscounts_cpu>(1e-15),
               HasSubstr("value 0 is 0x0000000000000022, expected 0x0000000000000021"));
