@@ -320,7 +320,7 @@ void count_up() {
   task_group g;
   for (number& own : numbers)
     g.run(named("count"), [&own] {
-      for (int i = 0; i < 4'000'000; ++i) own.n.fetch_add(1, std::memory_order_relaxed);
+      for (int i = 0; i < 12'000'000; ++i) own.n.fetch_add(1, std::memory_order_relaxed);
     });
   g.wait();
 }

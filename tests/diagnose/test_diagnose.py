@@ -155,6 +155,17 @@ def test_a_similar_program_does_not_get_it(check, wanted):
     check(PAIRS[wanted][1], lambda said: not any(wanted in causes(found) for found in said["findings"]))
 
 
+def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers_of_workers(tmp_path):
+    """One run cannot show it without hardware counters."""
+    said = {}
+    for case in ("false_sharing", "padded"):
+        for workers in ("1", "2"):
+            measured(tmp_path / case / workers, case, True, PLX_THREADS=workers)
+        said[case] = parallax("compare", tmp_path / case / "1", tmp_path / case / "2")
+    assert 'a call of "count" takes' in said["false_sharing"]
+    assert "hold each other up" not in said["padded"]
+
+
 def test_phases_are_in_the_headline(check):
     check("two_phases", lambda said: len(said["phases"]) == 2 and "; workers with work: " in said["headline"])
     check("healthy", lambda said: said["phases"] == [])

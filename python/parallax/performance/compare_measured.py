@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import NotARun
-from ..text import count, percent, plural, seconds, trimmed
+from ..text import count, percent, plural, seconds, short, trimmed
 from .diagnosis import Evidence
 
 # Files written by a measurement setting. If only one run has such a file, only its times include the cost of measuring.
@@ -109,6 +109,35 @@ def compare_time(a: Evidence | None, b: Evidence | None):
 
 
 # ---- tasks and waits ----
+
+least_slowdown = 1.25  # of a task type, with more workers: its tasks hold each other up
+least_of_tasks = 0.1  # of the time in tasks: types with less are not judged
+
+
+def compare_slowdown(a: Evidence | None, b: Evidence | None):
+    """Task types whose calls take more time on a core if more workers run; None if both runs have as many workers, or nothing
+    is known. Such tasks share something that no time of one run shows: memory bandwidth, or cache lines that they write."""
+    if a is None or b is None or not (a.has_workers and b.has_workers) or a.n_workers == b.n_workers:
+        return None
+    if any(e.threads is not None or e.cpu_s is None or e.profile is None for e in (a, b)):
+        return None
+    section = Section("Calls beside other workers")
+    few, many = sorted((a, b), key=lambda e: e.n_workers)
+    # Time on a core: other programs may have taken the cores of one run.
+    few_tasks, many_tasks = ({name: (s * min(1.0, e.cpu_s / e.tasks_s), n) for name, (s, n) in tasks_of(e).items()} for e in (few, many))
+    whole_s = sum(s for s, _ in many_tasks.values())
+    for name, (many_s, calls) in sorted(many_tasks.items(), key=lambda item: -item[1][0]):
+        few_s, few_calls = few_tasks.get(name, (0.0, 0.0))
+        if many_s < least_of_tasks * whole_s or few_s <= 0 or abs(calls - few_calls) > 0.01 * calls:
+            continue
+        slower = many_s / few_s
+        if slower >= least_slowdown:
+            section.sentences.append(
+                f'with {many.n_workers} workers a call of "{short(name)}" takes {trimmed(slower, 2)} times the CPU time of one with '
+                f"{few.n_workers}: its tasks hold each other up. They write to the same cache lines (false sharing: give each worker "
+                "its own, 64 bytes apart), use all of the memory bandwidth (smaller types, more work per byte), or share a core"
+            )
+    return section
 
 
 def compare_tasks(first: Evidence | None, second: Evidence | None) -> Section:

@@ -18,7 +18,7 @@ import numpy as np
 
 from .. import ReadError, html
 from ..performance.compare_measured import (
-    Section, add_row, compare_measurement, compare_tasks, compare_time, compare_waits, evidence_of,
+    Section, add_row, compare_measurement, compare_slowdown, compare_tasks, compare_time, compare_waits, evidence_of,
 )  # fmt: skip
 from ..performance.compare_repeated import compare_parts
 from ..text import count, plural, seconds, trimmed
@@ -65,7 +65,7 @@ def compare_runs(first: Run, second: Run, results: tuple | None = None) -> Compa
     elif first.mesh_files or second.mesh_files:
         sections += [physics, compare_errors(first, second)]
     sections += [compare_figures(first, second), compare_time(*measured), compare_parts(*measured)]
-    sections += [compare_tasks(*measured), compare_waits(*measured)]
+    sections += [compare_slowdown(*measured), compare_tasks(*measured), compare_waits(*measured)]
     kept = [section for section in sections if section is not None and (section.rows or section.sentences)]
     return Comparison(first, second, kept, equal)
 

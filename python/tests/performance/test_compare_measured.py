@@ -53,6 +53,20 @@ def test_two_folders_of_any_program(tmp_path, capsys):
     assert workers["share in tasks"] == ("60.00 %", "75.00 %", "1.250")
 
 
+@pytest.mark.parametrize("on_core_s, slower", [(12.0, True), (6.0, False)])
+def test_calls_that_take_longer_beside_other_workers(tmp_path, on_core_s, slower):
+    """200 calls take 6 s with one worker and 12 s with two, in which these were on a core for on_core_s."""
+    one, two = folder_of(tmp_path / "a", 6.0, 0.0), folder_of(tmp_path / "b", 12.0, 0.0)
+    head = "worker,tasks_s,overhead_s,background_s,idle_s,tasks,steals,on_core_s,ready_s\n"
+    (one / "workers.csv").write_text(head + "0,6,0,0,0,200,0,6,0\n")
+    (two / "workers.csv").write_text(head + "".join(f"{i},6,0,0,0,100,0,{on_core_s / 2},{6 - on_core_s / 2}\n" for i in range(2)))
+    for pair in ((one, two), (two, one)):
+        found = sections(*pair).get("Calls beside other workers")
+        assert (found is not None) == slower
+        assert not slower or 'with 2 workers a call of "stage" takes 2.0 times the CPU time of one with 1' in found.sentences[0]
+    assert "Calls beside other workers" not in sections(two, two)
+
+
 def test_a_trace_in_one_run_alone_is_reported(tmp_path):
     found = sections(folder_of(tmp_path / "a", 12.0, 4.0, trace=True), folder_of(tmp_path / "b", 12.0, 4.0))
     assert found["Measurement"].sentences[0] == "only a was traced: trace.json.gz"
