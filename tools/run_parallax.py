@@ -35,7 +35,9 @@ def main(arguments: list[str]) -> int:
 def run(arguments: list[str], python: str | None = None) -> int:
     python = python or pyenv.ensure("report")
     os.chdir(os.environ.get("PLX_CALLED_FROM", "."))  # the paths on the command line are the caller's
-    os.execve(python, [python, "-B", "-m", "parallax", *arguments], pyenv.environment())
+    environment = pyenv.environment()
+    environment["PATH"] = os.pathsep.join([str(PROGRAMS), environment.get("PATH", "")])  # diagnose and report use plx-what-if
+    os.execve(python, [python, "-B", "-m", "parallax", *arguments], environment)
 
 
 def scale(arguments: list[str]) -> int:

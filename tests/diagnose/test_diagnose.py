@@ -166,6 +166,20 @@ def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers
     assert "hold each other up" not in said["padded"]
 
 
+@pytest.mark.skipif(not (BIN / "plx-what-if").exists(), reason="plx-what-if is not built")
+def test_the_gain_is_predicted_by_replay(tmp_path):
+    run = tmp_path / "run"
+    measured(run, "lock", False, PLX_TRACE="what-if")
+    environment = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+    said = json.loads(parallax("diagnose", "--json", run, **environment))
+    predicted = said["findings"][0].get("predicted")
+    if predicted is None:  # the replay is too far off, as other programs used the cores
+        assert "the gain by replay (" in said["not_judged"]
+        return
+    assert predicted["change"] == 'no waits for the lock "accumulator"' and abs(predicted["error"]) <= 0.15
+    assert predicted["gain"] > 0.5 and "by replay of the trace" in said["findings"][0]["text"]
+
+
 def test_phases_are_in_the_headline(check):
     check("two_phases", lambda said: len(said["phases"]) == 2 and "; workers with work: " in said["headline"])
     check("healthy", lambda said: said["phases"] == [])

@@ -1,8 +1,8 @@
 """`parallax diagnose run/`: what limited the speed of a run, in a few sentences with figures.
 
 evidence.py reads the run folder; idle.py assigns idle time to causes; rules.py and idle_rules.py decide, confidence.py how
-sure; phases.py divides the run. The thresholds are constants of these modules and are documented in docs/why-slow.md.
-Example to read: python/tests/performance/test_diagnosis.py.
+sure; phases.py divides the run; predicted.py asks the replay of a trace. The thresholds are constants of these modules and
+are documented in docs/why-slow.md. Example to read: python/tests/performance/test_diagnosis.py.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from .evidence import Evidence, Finding
 from .phases import phases_of, words_of
+from .predicted import predict
 from .rules import findings_of, headline_of
 
 most_findings = 4  # of two sentences each: with the headline and what could not be judged, ten in all
@@ -61,11 +62,13 @@ def diagnose_evidence(evidence: Evidence) -> Diagnosis:
     headline = headline_of(evidence)
     if phases:
         headline = headline.rstrip(".") + words_of(phases) + "."
-    return Diagnosis(headline, found[:most_findings], _not_judged(evidence), evidence.figures(), phases)
+    refusal = predict(evidence, found[0])
+    return Diagnosis(headline, found[:most_findings], _not_judged(evidence, refusal), evidence.figures(), phases)
 
 
-def _not_judged(evidence: Evidence) -> str:
+def _not_judged(evidence: Evidence, refusal: str) -> str:
     whats = [f"{what} ({file} is missing; {setting} writes it)" for what, file, setting in evidence.missing()]
+    whats += [f"the gain by replay ({refusal})"] if refusal else []
     return f"Could not be judged: {'; '.join(whats)}." if whats else ""
 
 
