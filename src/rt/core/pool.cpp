@@ -12,6 +12,8 @@ namespace plx::detail {
 
 void* pool_get(std::size_t bytes) { return ::operator new (bytes, std::align_val_t{pooled_alignment}); }
 void pool_put(void* p, std::size_t) noexcept { ::operator delete (p, std::align_val_t{pooled_alignment}); }
+pool_of_thread::pool_of_thread() noexcept = default;
+pool_of_thread::~pool_of_thread() = default;
 
 #else
 
@@ -75,19 +77,24 @@ struct thread_cache {
 // Nothing to construct or destroy: it serves whatever the thread destroys after its other thread-local objects.
 constinit thread_local thread_cache cache;
 
-// Gives the thread's blocks to other threads when it ends.
-struct cache_keeper {
-  ~cache_keeper() {
-    for (std::size_t c = 0; c < n_classes; ++c) {
-      local_list& list = cache.lists[c];
-      if (list.spare != nullptr) give_batch(c, list.spare, batch_blocks);
-      if (list.first != nullptr) give_batch(c, list.first, list.count);
-      list = {};
-    }
+constinit thread_local bool has_pool_of_thread = false;
+
+// Gives the thread's blocks to other threads.
+void give_all() noexcept {
+  for (std::size_t c = 0; c < n_classes; ++c) {
+    local_list& list = cache.lists[c];
+    if (list.spare != nullptr) give_batch(c, list.spare, batch_blocks);
+    if (list.first != nullptr) give_batch(c, list.first, list.count);
+    list = {};
   }
+}
+
+struct cache_keeper {
+  ~cache_keeper() { give_all(); }
 };
 
 void keep_cache_until_thread_ends() noexcept {
+  if (has_pool_of_thread) return;
   thread_local const cache_keeper keeper;
   asm volatile("" ::"r"(&keeper));
 }
@@ -119,6 +126,12 @@ void keep_cache_until_thread_ends() noexcept {
 }
 
 }  // namespace
+
+pool_of_thread::pool_of_thread() noexcept { has_pool_of_thread = true; }
+pool_of_thread::~pool_of_thread() {
+  give_all();
+  has_pool_of_thread = false;
+}
 
 void* pool_get(std::size_t bytes) {
   if (bytes > largest_pooled_bytes) return ::operator new (bytes, std::align_val_t{pooled_alignment});

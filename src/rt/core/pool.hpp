@@ -17,6 +17,17 @@ inline constexpr std::size_t pooled_alignment = 64;  // of every block; enough f
 [[nodiscard]] void* pool_get(std::size_t bytes);
 void pool_put(void* p, std::size_t bytes) noexcept;
 
+/// Its destructor gives the calling thread's free blocks to other threads. A thread without one does so when it ends,
+/// by a destructor that it registers with the C library at its first block; if there is no memory for that, the C
+/// library ends the program. Requires: a local object of the thread's outermost function.
+class pool_of_thread {
+ public:
+  pool_of_thread() noexcept;
+  ~pool_of_thread();
+  pool_of_thread(const pool_of_thread&) = delete;
+  pool_of_thread& operator=(const pool_of_thread&) = delete;
+};
+
 /// Creates a T in a block of the pool. If the constructor throws, the block is freed.
 template <class T, class... A>
 T* pool_new(A&&... a) {

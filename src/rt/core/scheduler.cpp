@@ -19,6 +19,7 @@
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/any_executor.hpp"
+#include "rt/core/pool.hpp"
 #include "rt/core/topology.hpp"
 #include "rt/explain/explain.hpp"
 #include "rt/measure/origin.hpp"
@@ -219,6 +220,7 @@ void scheduler::end_threads() {
 
 void scheduler::thread_main(unsigned index) {
   worker& w = *workers_[index];
+  const pool_of_thread blocks;
   if (!cores_.empty()) bind_this_thread(processors_of(index));
   set_this_worker(&w);
 #if defined(__linux__)

@@ -325,6 +325,24 @@ int start_workers_late() {
 TEST(overflow_death, workers_that_start_late_have_a_stack) {
   EXPECT_EXIT(std::_Exit(start_workers_late()), testing::ExitedWithCode(0), "");
 }
+
+// The C library would end the program if the thread registered a destructor at its first block.
+void free_the_first_block_without_memory() {
+  void* block = plx::detail::pool_get(64);
+  std::thread([block] {
+    const plx::detail::pool_of_thread blocks;
+    const rlimit limit{mapped_bytes(), RLIM_INFINITY};
+    setrlimit(RLIMIT_AS, &limit);
+    for (std::size_t bytes : {std::size_t{1} << 20, std::size_t{1} << 12, std::size_t{16}})
+      for (void* p = std::malloc(bytes); p != nullptr; p = std::malloc(bytes)) asm volatile("" ::"r"(p));
+    plx::detail::pool_put(block, 64);
+    std::_Exit(0);
+  }).join();
+}
+
+TEST(overflow_death, the_pool_of_a_worker_needs_no_memory_to_free_blocks) {
+  EXPECT_EXIT(free_the_first_block_without_memory(), testing::ExitedWithCode(0), "");
+}
 #endif
 
 // Just over the end, where the guard would be: seen when the task waits, and when it ends.
