@@ -43,6 +43,8 @@ class gas_workload {
   }
 
   runtime& tasks() { return runtime_; }
+  const star::input& input() const { return *input_; }
+  const star::gas& state() const { return gas_; }
   double cells() const { return static_cast<double>(gas_.cell_count()); }
 
   /// Makes steps; returns the seconds of one.
