@@ -29,6 +29,7 @@ GROUPS = (
                                       "net/buffer", "net/archive", "net/coales", "net/simulation")),
     ("Global objects", "global", ("net/global", "net/component", "net/names", "net/continuation")),
     ("Collective calls", "collectives", ("net/collectives", "net/distributed", "net/partitioned", "net/team")),
+    ("One-sided access", "windows", ("net/window",)),
     ("Measurement", "measurement", ("probe/", "control/", "trace/", "session/", "attach/")),
     ("Numbers", "numbers", ("num/",)),
     ("Foundations", "base", ("base/",)),

@@ -19,6 +19,7 @@ namespace plx {
 class number_writer {
  public:
   explicit number_writer(std::vector<double>& to) : to_(&to) {}
+  /// One number.
   void add(double x) { to_->push_back(x); }
   /// Numbers, after their count.
   void add(std::span<const double> x) {
@@ -39,6 +40,7 @@ class number_writer {
 class number_reader {
  public:
   explicit number_reader(std::span<const double> from) : from_(from) {}
+  /// One number; 0 at the end, after which the data count as incomplete.
   double number() {
     if (at_ >= from_.size()) return missing_ = true, 0;
     return from_[at_++];
@@ -56,6 +58,7 @@ class number_reader {
     at_ += n;
     return x;
   }
+  /// A matrix with its stride.
   real_matrix matrix() {
     const auto rows = count(number()), columns = count(number());
     const auto stride = count(number());

@@ -46,6 +46,7 @@ class session {
   /// never destroyed. Requires: pictures() is not used afterwards.
   void end_live_page() noexcept;
 
+  /// The settings that the session was made with.
   [[nodiscard]] const settings& asked() const noexcept;
   /// The thread of all periodic work except draining, which has its own, so that no reader, function or policy delays
   /// it.

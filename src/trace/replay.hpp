@@ -42,6 +42,7 @@ struct replayed {
   std::uint64_t unfinished = 0;  // slices that never became ready: the changes contradict recorded waits
 };
 
+/// The slices, dependences and locks of a run, as a replay needs them.
 class replay_model {
  public:
   using index = trace_graph::index;

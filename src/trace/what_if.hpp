@@ -2,8 +2,8 @@
 // that they rest on.
 //
 // A prediction is the recorded time, scaled by the ratio of two replays, with the change and without it, and within the
-// bounds of any schedule. The error is
-// that of the replay without a change against the recorded time; above `largest_error` there are no predictions.
+// bounds of any schedule. The error is that of the replay without a change against the recorded time; above
+// `largest_error` there are no predictions.
 // Thread safety: all functions. Cost: a replay per question (replay.hpp). Errors: a line for a question that cannot be
 // answered. Example: trace/test/what_if_test.cpp
 #pragma once
@@ -26,6 +26,7 @@ struct what_if_request {
   std::vector<std::pair<std::string, std::string>> priorities{};  // task type or pattern; high, normal or low
   bool no_messages = false;
 
+  /// Whether it asks nothing.
   [[nodiscard]] bool empty() const noexcept {
     return workers == 0 && scales.empty() && locks.empty() && priorities.empty() && !no_messages;
   }
@@ -40,8 +41,9 @@ struct prediction {
   std::string failure{};  // why there is none; "": there is one
 };
 
+/// The answers, and the replay that they rest on. Times in seconds.
 struct what_if_report {
-  static constexpr double largest_error = 0.15;
+  static constexpr double largest_error = 0.15;  // above it there are no predictions
 
   std::uint64_t tasks = 0, slices = 0, localities = 1;
   unsigned workers = 0;  // of all localities
@@ -59,8 +61,9 @@ struct what_if_report {
 /// with the most waits.
 result<what_if_report> predict_changes(const stored_trace& run, const what_if_request& request, std::size_t most = 12);
 
-/// Lines have at most 110 characters.
+/// The report for a terminal. Lines have at most 110 characters.
 std::string what_if_text(const what_if_report& r);
+/// The report as an object.
 std::string what_if_json(const what_if_report& r);
 
 }  // namespace plx::probe

@@ -76,9 +76,13 @@ class region final : public std::enable_shared_from_this<region> {
   /// memory stays until the job ends.
   void end(bool abandon) noexcept;
 
+  /// The caller's rank.
   [[nodiscard]] unsigned rank() const noexcept { return rank_; }
+  /// Number of members.
   [[nodiscard]] unsigned ranks() const noexcept { return static_cast<unsigned>(members_.size()); }
+  /// Size of a member's memory. Errors: throws std::out_of_range for a rank that does not exist.
   [[nodiscard]] std::size_t bytes_of(unsigned rank) const;
+  /// The caller's memory.
   [[nodiscard]] std::byte* memory() const noexcept { return memory_; }
 
   /// Throws std::out_of_range unless the rank has the `n` elements from `first` on. `what`: the operation.
@@ -91,11 +95,14 @@ class region final : public std::enable_shared_from_this<region> {
   [[nodiscard]] bool is_mapped(unsigned rank) const noexcept { return members_[rank].mapped != nullptr; }
   /// Whether members whose memory is not mapped are reached by direct accesses, not by messages.
   [[nodiscard]] bool is_direct() const noexcept { return transport_ != nullptr; }
+  /// Throws std::out_of_range unless the rank has the signal. `what`: the operation.
   void check_signal(unsigned rank, unsigned signal, const char* what) const;
 
   // Requires of all: the bytes exist; see check(). `owner` keeps the memory of the caller valid; null: the caller does.
+  /// Copies `from` to the memory of a rank.
   future<void> put(unsigned rank, std::size_t offset, std::span<const std::byte> from,
                    std::shared_ptr<const void> owner);
+  /// Copies from the memory of a rank to `to`.
   future<void> get(unsigned rank, std::size_t offset, std::span<std::byte> to, std::shared_ptr<const void> owner);
   /// word_bytes: 4 or 8. The previous value.
   future<std::uint64_t> apply(access_kind kind, unsigned rank, std::size_t offset, unsigned word_bytes,
@@ -103,14 +110,19 @@ class region final : public std::enable_shared_from_this<region> {
   /// A put, after which the signal of that rank increases by `add`.
   future<void> put_signal(unsigned rank, std::size_t offset, std::span<const std::byte> from,
                           std::shared_ptr<const void> owner, unsigned signal, std::uint64_t add);
+  /// Ready when a signal of the caller has reached a value.
   future<void> wait_signal(unsigned signal, std::uint64_t at_least);
+  /// The value of a signal of the caller. Errors: throws std::out_of_range for one that does not exist.
   [[nodiscard]] std::uint64_t signal(unsigned which) const;
+  /// Ready when all operations that the caller has begun are complete.
   future<void> flush() { return epochs_.flush(); }
 
-  // Requests of other members by messages. False: the region has no such bytes or signal.
+  // Requests of other members by messages.
+  /// Whether the caller's memory has these bytes.
   [[nodiscard]] bool has(std::uint64_t offset, std::uint64_t n) const noexcept {
     return offset <= bytes_ && n <= bytes_ - offset;
   }
+  /// Whether the caller has this signal.
   [[nodiscard]] bool has_signal(std::uint64_t which) const noexcept { return which < signals_.size(); }
   /// Requires: has_signal().
   void raise(std::uint64_t which, std::uint64_t add) noexcept;

@@ -30,6 +30,7 @@ void multiply_vector(double alpha, matrix_view<const double> a, const double* x,
 /// a += alpha x y^T. Shapes: x [rows], y [columns], y with the given increment.
 void add_outer(double alpha, const double* x, const double* y, matrix_view<double> a, int y_increment = 1);
 
+/// The sum of x_i y_i over n elements with the given increments.
 double dot(int n, const double* x, const double* y, int x_increment = 1, int y_increment = 1);
 
 /// The sign and the logarithm of the size of a determinant; a singular matrix has sign 0.

@@ -84,6 +84,7 @@ struct counter_catalog {
   std::string values;        // [1,2,..]
   std::uint32_t number = 0;  // of the list: unchanged as long as the counters are
 };
+/// All counters, with their values now.
 counter_catalog catalog_of(const counter_registry& counters);
 
 /// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"share":..,"idle_blame_s":..,

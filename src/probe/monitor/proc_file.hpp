@@ -35,6 +35,7 @@ class proc_file {
 /// The words of the line that begins with `key`, without the key: "cpu", "MemTotal:", "voluntary_ctxt_switches:". A key
 /// ends at a space or is followed by one. Nothing if there is no such line.
 std::optional<std::vector<std::string_view>> words_of_line(std::string_view text, std::string_view key);
+/// The words of a line, which spaces or tabs separate.
 std::vector<std::string_view> split_words(std::string_view line);
 /// The number at the start of a word; nothing if there is none.
 std::optional<double> number_of(std::string_view word);
