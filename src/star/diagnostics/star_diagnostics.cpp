@@ -74,6 +74,7 @@ star_diagnostics::star_diagnostics(const gas& g, const input& options, const set
     : g_(g),
       o_(options.diagnostics),
       setup_(s),
+      star_of_species_(options.problem->star_of_species()),
       workers_(workers),
       field_(g, with_constant(options.gravity, s.gravitational_constant)),
       stars_(static_cast<std::size_t>(o_.stars)),
@@ -291,7 +292,7 @@ void star_diagnostics::look_for_disruption(const std::vector<star_state>& stars,
 std::vector<double> star_diagnostics::row(double time) {
   field_.solve();
   const star_finder finder(g_, field_, o_, workers_);
-  const found_stars found = has_row_ ? finder.near(estimate(time)) : finder.from_nothing(setup_.hydro.n_species);
+  const found_stars found = has_row_ ? finder.near(estimate(time)) : finder.from_nothing(star_of_species_);
   std::vector<star_sums> each;
   whole_sums whole;
   sum_all(found, each, whole);

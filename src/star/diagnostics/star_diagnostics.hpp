@@ -57,6 +57,7 @@ class star_diagnostics {
   const gas& g_;
   const diagnostics_options& o_;
   const setup& setup_;
+  std::vector<int> star_of_species_;
   unsigned workers_;
   gravity_field field_;
   std::vector<column> columns_;

@@ -63,19 +63,23 @@ std::vector<star_state> star_finder::peaks() const {
   return all;
 }
 
-std::vector<star_state> star_finder::species() const {
+std::vector<star_state> star_finder::species(std::span<const int> star_of_species) const {
   const auto stars = static_cast<std::size_t>(o_.stars);
   const int cells = g_.now.cells();
   const cell_sums found = sum_over_cells(g_, workers_, 4 * stars, stars, [&](mesh::slot_id slot, block_sums& to) {
     const double volume = std::pow(g_.mesh.cell_width(slot), 3);
     const double* u = g_.now.block(slot);
+    std::vector<double> parts(stars);  // densities of the stars in a cell
     for (int c = 0; c < cells; ++c) {
       const vector x = centre_of(g_.mesh, slot, c);
+      std::fill(parts.begin(), parts.end(), 0.0);
+      for (std::size_t i = 0; i < star_of_species.size(); ++i)
+        if (const int s = star_of_species[i]; s >= 0 && s < o_.stars)
+          parts[static_cast<std::size_t>(s)] += u[(i_species + static_cast<int>(i)) * cells + c];
       for (std::size_t s = 0; s < stars; ++s) {
-        const double part = u[(i_species + static_cast<int>(s)) * cells + c];
-        to.add(4 * s, part * volume);
-        to.add_vector(4 * s + 1, (part * volume) * x);
-        to.raise(s, part);
+        to.add(4 * s, parts[s] * volume);
+        to.add_vector(4 * s + 1, (parts[s] * volume) * x);
+        to.raise(s, parts[s]);
       }
     }
   });
@@ -132,9 +136,11 @@ found_stars star_finder::near(std::vector<star_state> guess) const {
   }
 }
 
-found_stars star_finder::from_nothing(int n_species) const {
-  const bool tagged = n_species >= o_.stars;
-  const std::vector<star_state> start = tagged ? species() : peaks();
+found_stars star_finder::from_nothing(std::span<const int> star_of_species) const {
+  bool tagged = true;
+  for (int s = 0; s < o_.stars; ++s)
+    tagged = tagged && std::find(star_of_species.begin(), star_of_species.end(), s) != star_of_species.end();
+  const std::vector<star_state> start = tagged ? species(star_of_species) : peaks();
   std::vector<star_state> guess = sums_of(star_shapes::around_peaks(start, o_), start.size());
   if (!tagged) {
     double largest = 0.0;

@@ -5,6 +5,7 @@
 // Example: star/diagnostics/test/star_diagnostics_test.cpp
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "star/diagnostics/star_shapes.hpp"
@@ -23,15 +24,15 @@ class star_finder {
   star_finder(const gas& g, const gravity_field& field, const diagnostics_options& o, unsigned workers)
       : g_(g), field_(field), o_(o), workers_(workers) {}
 
-  /// From nothing: begins with the centres of mass of the species, if there are at least as many as stars, and
+  /// From nothing: begins with the centres of mass of the species of each star, if all stars have species, and
   /// otherwise with the densest cells between which gravity changes its direction. Without species, star 1 is the one
-  /// with the largest mass, and so on. `n_species`: of the gas.
-  found_stars from_nothing(int n_species) const;
+  /// with the largest mass, and so on. `star_of_species`: as in problem.
+  found_stars from_nothing(std::span<const int> star_of_species) const;
   /// From estimates of centres, velocities and masses.
   found_stars near(std::vector<star_state> guess) const;
 
  private:
-  std::vector<star_state> species() const;
+  std::vector<star_state> species(std::span<const int> star_of_species) const;
   std::vector<star_state> peaks() const;
   std::vector<star_state> sums_of(const star_shapes& shapes, std::size_t stars) const;
 

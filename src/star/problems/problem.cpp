@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "base/assert.hpp"
@@ -73,6 +74,12 @@ const primitive& problem::valid(const primitive& w, const vector& x) const {
       "the problem's state at ({:.6g}, {:.6g}, {:.6g}): expected {}, found density {:g} and pressure {:g}; change the "
       "problem's options, or its function at()",
       x[0], x[1], x[2], expected, w.density, w.pressure));
+}
+
+std::vector<int> problem::star_of_species() const {
+  std::vector<int> stars(static_cast<std::size_t>(species_count()));
+  std::iota(stars.begin(), stars.end(), 0);
+  return stars;
 }
 
 result<double> problem::frame_velocity() const {

@@ -87,6 +87,9 @@ class problem {
 
   /// Number of species that the problem carries; their fractions sum to one.
   virtual int species_count() const { return 0; }
+  /// The star that each species belongs to, counted from 0; -1: none. Diagnostics find the stars by their species in
+  /// the first row. By default each species is a star.
+  virtual std::vector<int> star_of_species() const;
 
   /// Computes what takes longer than options and checks, such as a model of stars, once: at the start of a run, by a
   /// task, and not where a run is resumed. Without it, the functions below call it. Errors: one line.

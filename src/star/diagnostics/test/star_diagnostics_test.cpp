@@ -175,6 +175,38 @@ TEST(StarDiagnostics, AnyNumberOfStars) {
   EXPECT_NEAR(missing["star_2_mass"], 0.375, 1e-3);
 }
 
+// Core and envelope of a star are two species; the atmosphere, which is one as well, is no star.
+TEST(StarDiagnostics, StarsWithCoresHaveAllOfTheirSpecies) {
+  const auto binary = [](const std::string& matter, const std::string& species, const std::string& stars) {
+    return std::vector<std::string>{"gravity.self=true",          "gravity.order=3",
+                                    "gravity.theta=0.5",          "problem.name=binary",
+                                    "binary.masses=[0.6,0.4]",    "binary.separation=1",
+                                    "binary.tolerance=1e-3",      "binary.matter=" + matter,
+                                    "binary.filling=[0.8,0.8]",   "binary.species=" + species,
+                                    "diagnostics.stars=" + stars, "mesh.root_blocks=[4,4,4]"};
+  };
+  for (const std::string matter : {R"(["core_envelope","core_envelope"])", R"(["core_envelope","polytrope"])",
+                                   R"(["polytrope","core_envelope"])", R"(["polytrope","polytrope"])"}) {
+    star_run tagged(binary(matter, "true", "2")), plain(binary(matter, "false", "2"));
+    named_row found = tagged.numbers();
+    for (const auto& [name, value] : plain.numbers()) {
+      if (std::isnan(value)) continue;
+      EXPECT_NEAR(found[name], value, 1e-12) << name << " of " << matter;
+    }
+    EXPECT_NEAR(found["star_1_mass"], 0.6, 1e-3);
+    const std::vector<int> stars = tagged.in->problem->star_of_species();
+    for (std::size_t x = 0; x < stars.size(); ++x)
+      for (int s = 0; s < 2; ++s) {
+        const double part = found["star_" + std::to_string(s + 1) + "_species_" + std::to_string(x)];
+        EXPECT_EQ(part > 0.05, stars[x] == s) << matter << " species " << x << " star " << s;
+      }
+  }
+  star_run more(binary(R"(["polytrope","polytrope"])", "true", "3"));  // as many stars as species
+  named_row missing = more.numbers();
+  EXPECT_EQ(missing["star_3_mass"], 0.0);
+  EXPECT_NEAR(missing["separation_1_2"], 1.0, 1e-2);
+}
+
 // Fast cold gas in one corner, hot gas at rest in another.
 TEST(StarDiagnostics, UnboundMassOfAPreparedState) {
   star_run run(orbit({}));

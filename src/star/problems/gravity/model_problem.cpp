@@ -142,11 +142,14 @@ result<double> model_problem::frame_velocity() const {
   return model_->omega;
 }
 
-int model_problem::species_count() const {
-  if (!species_) return 0;
-  int count = 1;
-  for (const matter_kind k : kinds()) count += k == matter_kind::core_envelope ? 2 : 1;
-  return count;
+// Core and envelope of each star, then the atmosphere; the same order as in at().
+std::vector<int> model_problem::star_of_species() const {
+  std::vector<int> stars;
+  if (!species_) return stars;
+  int star = 0;
+  for (const matter_kind k : kinds()) stars.insert(stars.end(), k == matter_kind::core_envelope ? 2 : 1, star++);
+  stars.push_back(-1);
+  return stars;
 }
 
 primitive model_problem::at(const vector& x, double) const {
@@ -155,7 +158,7 @@ primitive model_problem::at(const vector& x, double) const {
   if (!(s.density > outer_density_)) s = {-1, false, outer_density_, outer_pressure_};
   primitive w;
   w.density = s.density, w.pressure = s.pressure, w.velocity = m.velocity(x, s.star);
-  int species = 0;  // core and envelope of each star, then the atmosphere
+  int species = 0;
   for (int i = 0; i < static_cast<int>(m.stars.size()); ++i) {
     const bool here = i == s.star;
     if (m.stars[static_cast<std::size_t>(i)].gas.has_core()) w.fraction[species++] = here && s.core ? 1.0 : 0.0;

@@ -28,7 +28,8 @@ class model_problem : public problem {
   /// The options that a model in a file must share: lines "key = value".
   std::string identity() const;
 
-  int species_count() const override;
+  int species_count() const override { return static_cast<int>(star_of_species().size()); }
+  std::vector<int> star_of_species() const override;
   primitive at(const vector& x, double t) const override;
   std::vector<named_value> references(double t) const override;
 

@@ -39,6 +39,7 @@ std::string error_of(const std::vector<std::string>& options, const problem_sett
 TEST(ModelProblems, ABinaryHasItsMassesVelocitiesAndSpecies) {
   const auto p = prepared("binary", {quick[0], "binary.matter=[\"core_envelope\",\"polytrope\"]"}, coarse());
   ASSERT_EQ(p->species_count(), 4);  // core, envelope, donor, atmosphere
+  EXPECT_EQ(p->star_of_species(), (std::vector{0, 0, 1, -1}));
   const test::box b(32, 1.0);
   const auto u = b.fill(*p);
   double sums[4] = {}, momentum[2] = {}, mass = 0.0;
@@ -63,6 +64,7 @@ TEST(ModelProblems, ABinaryHasItsMassesVelocitiesAndSpecies) {
 TEST(ModelProblems, ARotatingStarIsAnAxisymmetricBody) {
   const auto p = prepared("rotating_star", {"rotating_star.tolerance=1e-3"}, coarse());
   EXPECT_EQ(p->species_count(), 0);
+  EXPECT_TRUE(p->star_of_species().empty());
   const double omega = p->frame_velocity().value();
   const primitive w = p->at({0.1, 0.2, 0.05}, 0), turned = p->at({-0.2, 0.1, 0.05}, 0);
   EXPECT_NEAR(w.density, turned.density, 1e-10 * w.density);
