@@ -37,7 +37,7 @@ def test_a_run_starts_from_the_file_with_the_same_bits(tmp_path, monkeypatch):
     made = run("make-model", binary, "-o", "stars.h5", *COARSE)
     assert made.returncode == 0, made.stderr
     lines = made.stdout.splitlines()
-    assert lines[0].split()[:5] == ["iter", "level", "change", "virial", "forces"]
+    assert lines[0].split()[:5] == ["iter", "level", "change", "virial", "energy"]
     assert lines[-2].startswith("converged after") and lines[-1] == "written: stars.h5"
     few = ["--set", "run.max_steps=1", "--quiet"]
     for out, more in (("computed", []), ("read", ["--set", "binary.model=stars.h5"])):

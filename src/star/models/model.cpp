@@ -55,7 +55,7 @@ point model::velocity(const point& x, int s) const {
 
 std::string table_head(std::size_t stars) {
   std::string all = fmt::format("{:>4} {:>5} {:>9} {:>9} {:>9} {:>13} {:>13}", "iter", "level", "change", "virial",
-                                "forces", "omega", "ang.momentum");
+                                "energy", "omega", "ang.momentum");
   if (stars == 2) all += fmt::format(" {:>11}", "separation");
   for (std::size_t s = 1; s <= stars; ++s)
     all += fmt::format(" {:>12} {:>11} {:>11} {:>9}", fmt::format("C{}", s), fmt::format("rho_c{}", s),
@@ -66,7 +66,7 @@ std::string table_head(std::size_t stars) {
 std::string table_line(const iteration& i, std::size_t stars) {
   const auto error = [](double e) { return std::isnan(e) ? "-" : fmt::format("{:.2e}", e); };
   std::string all = fmt::format("{:4} {:5} {:9.2e} {:>9} {:>9} {:13.7g} {:13.7g}", i.number, i.level, i.change,
-                                error(i.virial_error), error(i.force_error), i.omega, i.angular_momentum);
+                                error(i.virial_error), error(i.energy_error), i.omega, i.angular_momentum);
   if (stars == 2) all += fmt::format(" {:11.6g}", i.separation);
   for (std::size_t s = 0; s < stars; ++s)
     all += fmt::format(" {:12.6g} {:11.5g} {:11.5g} {:9.1e}", i.constant[s], i.central_density[s],

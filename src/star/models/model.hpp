@@ -43,8 +43,8 @@ struct star {
 struct iteration {
   int number = 0, level = 0;  ///< of the mesh
   double change = 0.0;        ///< sum of |change of density| over cells, over the mass
-  double virial_error = 0.0;  ///< |2 T + W + 3 Pi| / |W|
-  double force_error = 0.0;   ///< the same with the sum of x . force, of the forces on this mesh, in place of W
+  double virial_error = 0.0;  ///< |2 T + 3 Pi + W| / |W|, W = sum of x . force, of the forces on this mesh
+  double energy_error = 0.0;  ///< the same with the potential energy in place of W: differs by the error of the mesh
   double omega = 0.0, angular_momentum = 0.0, separation = 0.0;  ///< of the centres of mass
   std::array<double, 2> constant{}, central_density{}, polytrope_constant{},
       displacement{};  ///< by star;
@@ -57,10 +57,9 @@ struct model {
   double gravity = 1.0, omega = 0.0;
   bool synchronous = true;  ///< the stars rotate with omega; otherwise they move without rotation
   // Findings:
-  double kinetic = 0.0, potential = 0.0, pressure = 0.0;  ///< T, W and Pi = integral of p
+  double kinetic = 0.0, potential = 0.0, pressure = 0.0;  ///< T, potential energy, Pi = integral of p
   double angular_momentum = 0.0;                          ///< about z
-  double virial_error = 0.0;
-  double force_error = 0.0;  ///< as in iteration
+  double virial_error = 0.0, energy_error = 0.0;          ///< as in iteration
   std::vector<iteration> iterations;
   std::string verdict;  ///< why the iteration ended, one line
 

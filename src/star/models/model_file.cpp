@@ -64,7 +64,7 @@ numbers of_iterations(const model& m) {
   numbers n;
   for (const iteration& i : m.iterations)
     n.insert(n.end(), {static_cast<double>(i.number), static_cast<double>(i.level), i.change, i.virial_error,
-                       i.force_error, i.omega, i.angular_momentum, i.separation, i.constant[0], i.constant[1],
+                       i.energy_error, i.omega, i.angular_momentum, i.separation, i.constant[0], i.constant[1],
                        i.central_density[0], i.central_density[1], i.polytrope_constant[0], i.polytrope_constant[1],
                        i.displacement[0], i.displacement[1]});
   return n;
@@ -102,7 +102,7 @@ result<void> write_model(const std::string& path, const model& m, const model_or
   const auto add = [&](std::string name, numbers n) { state.numbers.emplace_back(std::move(name), std::move(n)); };
   add("model_domain", of_domain(mesh.box()));
   add("model_whole", {m.gravity, m.omega, m.synchronous ? 1.0 : 0.0, m.kinetic, m.potential, m.pressure,
-                      m.angular_momentum, m.virial_error, m.force_error});
+                      m.angular_momentum, m.virial_error, m.energy_error});
   for (std::size_t s = 0; s < m.stars.size(); ++s) {
     add(fmt::format("model_star_{}", s), of_star(m.stars[s]));
     add(fmt::format("model_matter_{}", s), m.stars[s].gas.numbers());
@@ -129,7 +129,7 @@ result<model> read_model(const std::string& path, std::string* identity) {
   model m;
   m.gravity = (*whole)[0], m.omega = (*whole)[1], m.synchronous = (*whole)[2] != 0.0, m.kinetic = (*whole)[3];
   m.potential = (*whole)[4], m.pressure = (*whole)[5], m.angular_momentum = (*whole)[6], m.virial_error = (*whole)[7];
-  m.force_error = (*whole)[8];
+  m.energy_error = (*whole)[8];
   for (int s = 0; s < 2; ++s) {
     const numbers *of = list(fmt::format("model_star_{}", s), star_numbers),
                   *gas = list(fmt::format("model_matter_{}", s), 0);

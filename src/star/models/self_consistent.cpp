@@ -215,7 +215,7 @@ class solver {
 
   // Sums over the present density and its potential.
   void measure(iteration& it) {
-    // By star: mass, position, force; then W, and the sum of x . force.
+    // By star: mass, position, force; then the potential energy, and the sum of x . force.
     const auto sums = sum_all<16>("star.models.sums", blocks_.size(), [&](std::size_t i) {
       std::array<double, 16> sum{};
       const double *rho = attraction_->density(blocks_[i]), *phi = m_.field->block(blocks_[i]), v = volume(i);
@@ -239,14 +239,13 @@ class solver {
       for (std::size_t a = 0; a < 3; ++a) now_[s].centre[a] = from[1 + a] / from[0], now_[s].force[a] = from[4 + a];
     }
     m_.potential = sums[14];
-    m_.virial_error = m_.force_error = std::numeric_limits<double>::quiet_NaN();
+    m_.virial_error = m_.energy_error = std::numeric_limits<double>::quiet_NaN();
     if (!m_.iterations.empty() && m_.iterations.back().level == it.level) {
       const double rest = 2.0 * m_.kinetic + 3.0 * m_.pressure;
-      m_.virial_error = std::abs(rest + m_.potential) / -m_.potential;
-      m_.force_error = std::abs(rest + sums[15]) / -m_.potential;
+      m_.virial_error = std::abs(1.0 + rest / sums[15]);
+      m_.energy_error = std::abs(1.0 + rest / m_.potential);
     }
-    it.force_error = m_.force_error;
-    it.virial_error = m_.virial_error;
+    it.virial_error = m_.virial_error, it.energy_error = m_.energy_error;
   }
 
   // omega of a binary, the places of the stars and what holds them there.
@@ -554,11 +553,12 @@ class solver {
                              plural(last.number, "iteration"), last.change, q_.tolerance);
     m_.verdict += fmt::format("; virial error {:.2e}", m_.virial_error);
     if (!(m_.virial_error <= q_.virial_goal))
-      m_.verdict += fmt::format(
-          " ({:.2e} with the forces of this mesh), above {:g} because the mesh has {:.1f} cells per polar radius: "
-          "twice as "
-          "many reduce it to about a quarter",
-          m_.force_error, q_.virial_goal, least);
+      m_.verdict += fmt::format(", above {:g}: a lower tolerance, a finer mesh or a higher gravity.order reduces it",
+                                q_.virial_goal);
+    m_.verdict += fmt::format(
+        "; {:.2e} with the potential energy, because the mesh has {:.1f} cells per polar radius: twice as many reduce "
+        "it to about a quarter",
+        m_.energy_error, least);
   }
 
   const request& q_;

@@ -176,6 +176,7 @@ std::vector<named_value> model_problem::references(double) const {
   all.push_back({"angular_momentum", "code", m.angular_momentum});
   all.push_back({"potential_energy", "energy", m.potential});
   all.push_back({"virial_error", "1", m.virial_error});
+  all.push_back({"virial_error_with_potential_energy", "1", m.energy_error});
   for (std::size_t s = 0; s < m.stars.size(); ++s)
     all.push_back({fmt::format("central_density_{}", s + 1), "density", m.stars[s].central_density});
   return all;
