@@ -135,9 +135,9 @@ class Units:
 
     @property
     def temperature(self) -> tuple:
-        """k T / (mu m_u) of an ideal gas."""
+        """p / rho, which is k T / (mu m_u) of an ideal gas."""
         factor = (self.length / self.time) ** 2 if self.length else 1.0
-        return factor, f"temperature p/ρ = kT/(μ m$_u$) ({'cm² s$^{-2}$' if self.length else 'code units'})"
+        return factor, f"temperature p/ρ ({'cm² s$^{-2}$' if self.length else 'code units'})"
 
     def bar(self, width: float) -> tuple:
         """(length in code units, its label) of a scale bar."""

@@ -193,7 +193,7 @@ void star_diagnostics::sum_all(const found_stars& found, std::vector<star_sums>&
         to.add(at + species_of_star + i, volume * u[(i_species + static_cast<int>(i)) * cells + c]);
       to.raise(3 * star, w.density);
       to.raise(3 * star + 1, w.pressure);
-      to.raise(3 * star + 2, (eos.gamma() - 1.0) * eos.thermal_energy(w.density, e) / w.density);
+      to.raise(3 * star + 2, eos.gas_temperature(w.density, eos.thermal_energy(w.density, e)));
     }
   };
   const cell_sums all = sum_over_cells(g_, workers_, of_whole + 6, 3 * stars, of_block);

@@ -4,6 +4,7 @@
 
 #include "base/config.hpp"
 #include "star/device/portable_operation.hpp"
+#include "star/hydro/equation_of_state.hpp"
 
 namespace plx::star {
 
@@ -24,8 +25,8 @@ void driving_options::describe(config_table& t) {
 result<void> driving_options::check(const eos_parameters& eos) const {
   if (!present()) return {};
   if (!(period > 0.0)) return error{fmt::format("driving.period = {:g}: expected a time above 0", period)};
-  if (heating != 0.0 && eos.kind == eos_kind::white_dwarf)
-    return error{"driving.heating: expected 0 with eos.kind = \"white_dwarf\", or another equation of state"};
+  if (heating != 0.0 && !equation_of_state(eos).is_like_ideal())
+    return error{fmt::format("driving.heating: expected 0 with eos.kind = \"{}\", or an ideal gas", name_of(eos.kind))};
   return {};
 }
 

@@ -11,7 +11,8 @@
 // (star/hydro/equation_of_state.hpp) converts.
 //
 // Kernels get a gas_law<curve> as template argument and the cold values of each density from at(); a new equation of
-// state of this family is a new curve, and a case in with_eos(). Without a curve all of it costs nothing.
+// state of this family is a new curve, and a case in with_eos(). Without a curve all of it costs nothing. radiating_gas
+// (eos_radiation.hpp), which is not of this family, has the same functions.
 //
 // Thread safety: pure. Cost: without a curve 1 to 3 instructions per function; degenerate_electrons::at about 200 for
 // `lanes` densities.
@@ -20,7 +21,7 @@
 // Stellar Structure, chapter X, for degenerate electrons.
 #pragma once
 
-#include "star/hydro/kernel/kernel_power.hpp"
+#include "star/hydro/eos_radiation.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -49,15 +50,13 @@ struct degenerate_electrons {
   PLX_INLINE values at(vd density) const { return values_at(a, inverse_b, density); }
 
  private:
-  /// Densities that are not positive count as almost 0. Not inlined, because the kernels of a CPU would be a third
-  /// longer.
-#if !defined(PLX_HYDRO_ONE_LANE)
-  [[gnu::noinline]]
-#else
+  /// Densities that are not positive count as almost 0.
+#if defined(PLX_HYDRO_ONE_LANE)
   PLX_INLINE
+#else
+  PLX_CALLED
 #endif
-  static values
-  values_at(double a, double inverse_b, vd density) {
+  static values values_at(double a, double inverse_b, vd density) {
     const vd one = all(1.0), x3 = at_least(1e-250, density * all(inverse_b));
     const vd x = cube_root(x3), x2 = x * x, x5 = x3 * x2, root = vsqrt(one + x2);
     const vd pressure = pressure_of(x, x2, x5, root);
@@ -133,7 +132,9 @@ struct gas_law {
     return all(part / (gamma - 1.0)) * (weight * thermal_pressure(p, c));
   }
   /// The least thermal energy that a floor of the thermal pressure permits.
-  PLX_INLINE double least_thermal_energy(double pressure_floor) const { return pressure_floor / (gamma - 1.0); }
+  PLX_INLINE vd least_thermal_energy(double pressure_floor, const cold&) const {
+    return all(pressure_floor / (gamma - 1.0));
+  }
 
   // ---- pressures
   PLX_INLINE vd pressure(vd thermal, const cold& c) const {
@@ -157,8 +158,8 @@ struct gas_law {
   }
 
   // ---- the entropy tracer
-  PLX_INLINE vd tracer(vd thermal) const { return power(thermal, all(1.0 / gamma)); }
-  PLX_INLINE vd thermal_energy_of_tracer(vd tracer) const { return power(tracer, all(gamma)); }
+  PLX_INLINE vd tracer(vd thermal, const cold&) const { return power(thermal, all(1.0 / gamma)); }
+  PLX_INLINE vd thermal_energy_of_tracer(vd tracer, const cold&) const { return power(tracer, all(gamma)); }
 
   // ---- sound. rho c^2 = gamma times this pressure.
   PLX_INLINE vd acoustic_pressure(vd p, const cold& c) const {
@@ -174,18 +175,25 @@ struct gas_law {
     if constexpr (has_curve) return ideal + c.stiffness;
     return ideal;
   }
-  PLX_INLINE vd sound_speed(vd density, vd p, const cold& c) const {
-    return vsqrt(all(gamma) * acoustic_pressure(p, c) / density);
-  }
-  struct pair {
-    vd left, right;
-  };
-  /// c^2 on both sides of a face with one division; `product` of the densities.
-  PLX_INLINE pair sound_squared(vd product, vd rho_l, vd p_l, const cold& l, vd rho_r, vd p_r, const cold& r) const {
-    const vd shared = all(gamma) / product;
-    return {acoustic_pressure(p_l, l) * (shared * rho_r), acoustic_pressure(p_r, r) * (shared * rho_l)};
-  }
 };
+
+// ---- sound, for each of the laws
+
+template <class Eos>
+PLX_INLINE vd sound_speed(const Eos& eos, vd density, vd p, const typename Eos::cold& c) {
+  return vsqrt(all(eos.gamma) * eos.acoustic_pressure(p, c) / density);
+}
+
+struct sound_pair {
+  vd left, right;
+};
+/// c^2 on both sides of a face with one division; `product` of the densities.
+template <class Eos>
+PLX_INLINE sound_pair sound_squared(const Eos& eos, vd product, vd rho_l, vd p_l, const typename Eos::cold& l, vd rho_r,
+                                    vd p_r, const typename Eos::cold& r) {
+  const vd shared = all(eos.gamma) / product;
+  return {eos.acoustic_pressure(p_l, l) * (shared * rho_r), eos.acoustic_pressure(p_r, r) * (shared * rho_l)};
+}
 
 using ideal_gas = gas_law<no_cold_curve>;
 using white_dwarf_gas = gas_law<degenerate_electrons>;
@@ -196,6 +204,8 @@ auto with_eos(eos_kind kind, F&& f) {
   switch (kind) {
     case eos_kind::white_dwarf:
       return f.template operator()<white_dwarf_gas>();
+    case eos_kind::radiation:
+      return f.template operator()<radiating_gas>();
     case eos_kind::ideal:
     case eos_kind::stiffened:
       break;

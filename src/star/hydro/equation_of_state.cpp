@@ -25,6 +25,8 @@ std::string_view name_of(eos_kind kind) {
       return "stiffened";
     case eos_kind::white_dwarf:
       return "white_dwarf";
+    case eos_kind::radiation:
+      return "radiation";
     case eos_kind::ideal:
       break;
   }
@@ -46,7 +48,7 @@ double equation_of_state::pressure(double density, double internal_energy) const
 double equation_of_state::internal_energy(double density, double pressure) const {
   const double positive = pressure + pressure_offset();
   return with_cold(p_, density, [&](const auto& eos, const auto& c) {
-    return eos.internal_energy_of_thermal(eos.least_thermal_energy(eos.thermal_pressure(positive, c)), c);
+    return eos.internal_energy_of_thermal(eos.least_thermal_energy(eos.thermal_pressure(positive, c), c), c);
   });
 }
 
@@ -56,16 +58,25 @@ double equation_of_state::thermal_energy(double density, double internal_energy)
 
 double equation_of_state::sound_speed(double density, double pressure) const {
   const double positive = pressure + pressure_offset();
-  return with_cold(p_, density, [&](const auto& eos, const auto& c) { return eos.sound_speed(density, positive, c); });
+  return with_cold(p_, density,
+                   [&](const auto& eos, const auto& c) { return isa_scalar::sound_speed(eos, density, positive, c); });
 }
 
 double equation_of_state::tracer(double density, double internal_energy) const {
-  return with_cold(p_, density,
-                   [&](const auto& eos, const auto& c) { return eos.tracer(eos.thermal_energy(internal_energy, c)); });
+  return with_cold(p_, density, [&](const auto& eos, const auto& c) {
+    return eos.tracer(eos.thermal_energy(internal_energy, c), c);
+  });
 }
 
-double equation_of_state::thermal_energy_of_tracer(double tracer) const {
-  return isa_scalar::with_eos(p_.kind, [&]<class Eos>() { return Eos(p_).thermal_energy_of_tracer(tracer); });
+double equation_of_state::thermal_energy_of_tracer(double density, double tracer) const {
+  return with_cold(p_, density,
+                   [&](const auto& eos, const auto& c) { return eos.thermal_energy_of_tracer(tracer, c); });
+}
+
+double equation_of_state::gas_temperature(double density, double thermal_energy) const {
+  if (p_.kind != eos_kind::radiation) return (p_.gamma - 1.0) * thermal_energy / density;
+  const isa_scalar::radiating_gas law(p_);
+  return law.r * law.temperature_of_energy(thermal_energy, law.at(density));
 }
 
 equation_of_state::kernel_values equation_of_state::of_thermal_energy(double density, double thermal_energy) const {
@@ -73,7 +84,7 @@ equation_of_state::kernel_values equation_of_state::of_thermal_energy(double den
     const Eos eos(p_);
     const typename Eos::cold c = eos.at(density);
     const double p = eos.pressure(thermal_energy, c);
-    return kernel_values{p, eos.sound_speed(density, p, c)};
+    return kernel_values{p, isa_scalar::sound_speed(eos, density, p, c)};
   });
 }
 

@@ -58,8 +58,9 @@ void eos_options::describe(config_table& table) {
   table.section("eos", "Equation of state");
   table.add("eos.kind", kind,
             {.help = "ideal: p = (gamma - 1) e; stiffened: p = (gamma - 1) e - gamma p_inf; white_dwarf: degenerate "
-                     "electrons at zero temperature and ideal ions; gamma is hydro.gamma",
-             .choices = {"ideal", "stiffened", "white_dwarf"}});
+                     "electrons at zero temperature and ideal ions; radiation: ideal gas and radiation of the same "
+                     "temperature; gamma is hydro.gamma",
+             .choices = {"ideal", "stiffened", "white_dwarf", "radiation"}});
   table.add("eos.p_inf", p_inf, {.unit = "pressure", .help = "stiffened: p_inf, above 0", .min = 0.0});
   table.add("eos.electron_pressure", electron_pressure,
             {.unit = "pressure",
@@ -69,6 +70,12 @@ void eos_options::describe(config_table& table) {
             {.unit = "density",
              .help = "white_dwarf: B of x = (rho / B)^(1/3), 9.739e5 mu_e g/cm^3, with mu_e nucleons per electron",
              .min = 0.0});
+  table.add("eos.gas_constant", gas_constant,
+            {.unit = "pressure/(density temperature)",
+             .help = "radiation: R of p = rho R T + a T^4 / 3, 8.314e7 / mu erg/(g K), with mu nucleons per particle",
+             .min = 0.0});
+  table.add("eos.radiation_constant", radiation_constant,
+            {.unit = "pressure/temperature^4", .help = "radiation: a, 7.566e-15 erg/(cm^3 K^4)", .min = 0.0});
 }
 
 namespace {
@@ -88,8 +95,8 @@ error wrong(const char* key, const std::string& found, const char* expected) {
 }  // namespace
 
 result<eos_parameters> eos_options::parameters(double gamma) const {
-  const int which = index_of(kind, {"ideal", "stiffened", "white_dwarf"});
-  if (which < 0) return wrong("eos.kind", "'" + kind + "'", "'ideal', 'stiffened' or 'white_dwarf'");
+  const int which = index_of(kind, {"ideal", "stiffened", "white_dwarf", "radiation"});
+  if (which < 0) return wrong("eos.kind", "'" + kind + "'", "'ideal', 'stiffened', 'white_dwarf' or 'radiation'");
   const auto of_kind = static_cast<eos_kind>(which);
   const struct {
     const char* key;
@@ -97,7 +104,9 @@ result<eos_parameters> eos_options::parameters(double gamma) const {
     eos_kind used_by;
   } all[] = {{"eos.p_inf", p_inf, eos_kind::stiffened},
              {"eos.electron_pressure", electron_pressure, eos_kind::white_dwarf},
-             {"eos.electron_density", electron_density, eos_kind::white_dwarf}};
+             {"eos.electron_density", electron_density, eos_kind::white_dwarf},
+             {"eos.gas_constant", gas_constant, eos_kind::radiation},
+             {"eos.radiation_constant", radiation_constant, eos_kind::radiation}};
   for (const auto& [key, value, used_by] : all) {
     const std::string found = fmt::format("{:g}", value), name = "eos.kind = \"" + kind + "\"";
     if (used_by == of_kind && !(value > 0.0 && std::isfinite(value)))
@@ -109,6 +118,7 @@ result<eos_parameters> eos_options::parameters(double gamma) const {
   p.gamma = gamma, p.kind = of_kind;
   if (of_kind == eos_kind::stiffened) p.p_inf = p_inf;
   if (of_kind == eos_kind::white_dwarf) p.electron_pressure = electron_pressure, p.electron_density = electron_density;
+  if (of_kind == eos_kind::radiation) p.gas_constant = gas_constant, p.radiation_constant = radiation_constant;
   return p;
 }
 

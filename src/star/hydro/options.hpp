@@ -31,9 +31,11 @@ inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}, {0.0, 1
 /// Section [eos].
 struct eos_options {
   std::string kind = "ideal";
-  double p_inf = 0.0;              ///< stiffened
-  double electron_pressure = 0.0;  ///< white_dwarf
-  double electron_density = 0.0;   ///< white_dwarf
+  double p_inf = 0.0;               ///< stiffened
+  double electron_pressure = 0.0;   ///< white_dwarf
+  double electron_density = 0.0;    ///< white_dwarf
+  double gas_constant = 0.0;        ///< radiation
+  double radiation_constant = 0.0;  ///< radiation
 
   void describe(config_table& table);
   /// Errors: one line about the first invalid value, or one that the kind does not use.

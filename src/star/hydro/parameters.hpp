@@ -40,14 +40,16 @@ enum class reconstruction : int { ppm, plm, mp5 };
 enum class riemann_solver : int { hllc, hll, lax_friedrichs, hllc_lm };
 
 /// The equations of state of star/hydro/eos.hpp.
-enum class eos_kind : int { ideal, stiffened, white_dwarf };
+enum class eos_kind : int { ideal, stiffened, white_dwarf, radiation };
 
 struct eos_parameters {
   double gamma = 1.4;  ///< adiabatic index of the thermal part
   eos_kind kind = eos_kind::ideal;
-  double p_inf = 0.0;              ///< stiffened: p = (gamma - 1) e - gamma p_inf
-  double electron_pressure = 1.0;  ///< white_dwarf: A
-  double electron_density = 1.0;   ///< white_dwarf: B
+  double p_inf = 0.0;               ///< stiffened: p = (gamma - 1) e - gamma p_inf
+  double electron_pressure = 1.0;   ///< white_dwarf: A
+  double electron_density = 1.0;    ///< white_dwarf: B
+  double gas_constant = 1.0;        ///< radiation: R of p = rho R T + a T^4 / 3
+  double radiation_constant = 1.0;  ///< radiation: a
 };
 
 /// Parameters of the kernels other than the block.

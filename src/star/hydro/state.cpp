@@ -54,7 +54,7 @@ primitive to_primitive(const equation_of_state& eos, const double* u, std::ptrdi
   const double total = u[i_energy * stride];
   const double internal = total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) / w.density;
   double thermal = eos.thermal_energy(w.density, internal);
-  if (thermal < dual_energy_switch * total) thermal = eos.thermal_energy_of_tracer(u[i_tracer * stride]);
+  if (thermal < dual_energy_switch * total) thermal = eos.thermal_energy_of_tracer(w.density, u[i_tracer * stride]);
   w.pressure = eos.of_thermal_energy(w.density, thermal).pressure - eos.pressure_offset();
   for (int s = 0; s < n_species; ++s) w.fraction[s] = u[(i_species + s) * stride] / w.density;
   return w;

@@ -170,7 +170,8 @@ class block_marker {
     const double heat =
         eos.thermal_energy(density, total - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) * inverse);
     const bool cold = !(heat > s_.hydro.dual_energy_switch * total);
-    const auto here = eos.of_thermal_energy(density, cold ? eos.thermal_energy_of_tracer(u[i_tracer * stride]) : heat);
+    const auto here =
+        eos.of_thermal_energy(density, cold ? eos.thermal_energy_of_tracer(density, u[i_tracer * stride]) : heat);
     c.value(i_pressure)[at] = here.pressure;
     if ((wanted & 0b1110) != 0 || o_.of_sound) c.value(i_sound)[at] = here.sound_speed;
   }

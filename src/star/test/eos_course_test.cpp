@@ -19,6 +19,11 @@ const texts stiffened{"eos.kind=stiffened", "eos.p_inf=600", "hydro.gamma=4.4", 
 const texts white_dwarf{"eos.kind=white_dwarf",           "eos.electron_pressure=0.5", "eos.electron_density=1",
                         "hydro.gamma=1.6666666666666667", "sod.left=[1,0,1.2]",        "sod.right=[0.125,0,0.04]"};
 
+// Radiation of 50 and 0.06 times the pressure of the gas.
+const texts radiation{"eos.kind=radiation",       "eos.gas_constant=1",
+                      "eos.radiation_constant=1", "hydro.gamma=1.6666666666666667",
+                      "sod.left=[1,0,50]",        "sod.right=[0.125,0,0.07]"};
+
 /// L1 error of the density at the end of a tube of 8 * blocks cells.
 double tube_error(int blocks) {
   const std::string half = std::to_string(0.5 / blocks);
@@ -62,12 +67,12 @@ const texts refining{"mesh.max_level=1",          "mesh.root_blocks=[2,2,2]",
                      "refinement.coarsen_after=1"};
 
 TEST(EosCourse, DevicesGiveTheSameBits) {
-  for (const texts& kind : {stiffened, white_dwarf}) compare("sod", with(refining, kind), {}, 0);
+  for (const texts& kind : {stiffened, white_dwarf, radiation}) compare("sod", with(refining, kind), {}, 0);
   compare("sod", with(with(refining, white_dwarf), {"hydro.scheme=full3d", "run.max_steps=4"}), {}, 0);
 }
 
 TEST(EosCourse, LocalitiesGiveTheSameBits) {
-  for (const texts& kind : {stiffened, white_dwarf}) {
+  for (const texts& kind : {stiffened, white_dwarf, radiation}) {
     const texts sets = with(with(refining, {"problem.name=sod", "hydro.pressure_floor=1e-14"}), kind);
     const outcome one = run_on(1, 2, sets);
     ASSERT_EQ(one.error, "");

@@ -1,4 +1,4 @@
-"""What fixing the first finding would bring, by replay of the run's trace with plx-what-if (docs/probe.md, What-if by replay).
+"""The gain from fixing the first finding, by replay of the run's trace with plx-what-if (docs/probe.md, What-if by replay).
 
 Without what_if.trace, or without the program, nothing is predicted. Example to read:
 python/tests/performance/test_diagnosis_predicted.py.

@@ -96,10 +96,10 @@ struct marks_body {
     const typename Eos::cold cold = eos.at(density);
     double heat = eos.thermal_energy(total - 0.5 * sum_of_axes(m[0] * m[0], m[1] * m[1], m[2] * m[2]) * inverse, cold);
     if (!(heat > a.hydro.dual_energy_switch * total))
-      heat = eos.thermal_energy_of_tracer(from.first[i_tracer * from.variable]);
+      heat = eos.thermal_energy_of_tracer(from.first[i_tracer * from.variable], cold);
     const double pressure = eos.pressure(heat, cold);
     w.q[4] = pressure;
-    if ((wanted & 0b1110) != 0 || a.of_sound) w.q[i_sound] = eos.sound_speed(density, pressure, cold);
+    if ((wanted & 0b1110) != 0 || a.of_sound) w.q[i_sound] = sound_speed(eos, density, pressure, cold);
     return w;
   }
 

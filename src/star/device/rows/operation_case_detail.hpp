@@ -131,11 +131,13 @@ inline gas_options full3d_options(bool steepening = false) {
   o.hydro.contact_steepening = steepening;
   return o;
 }
-/// The same with another equation of state; electrons at x = 1 with a tenth of the pressure around the blast.
+/// The same with another equation of state; electrons at x = 1 with a tenth of the pressure around
+/// the blast; radiation that dominates in the blast.
 inline gas_options with_kind(gas_options o, eos_kind kind) {
   o.hydro.eos.kind = kind;
   if (kind == eos_kind::stiffened) o.hydro.eos.p_inf = 2.0;
   if (kind == eos_kind::white_dwarf) o.hydro.eos.electron_pressure = 1e-4, o.hydro.eos.electron_density = 1.0;
+  if (kind == eos_kind::radiation) o.hydro.eos.gas_constant = 1.0, o.hydro.eos.radiation_constant = 10.0;
   return o;
 }
 inline std::string name_of(const gas_options& o) {

@@ -167,7 +167,7 @@ void add_stages(std::vector<operation_row>& rows) {
                            full3d_options(steepening), stage_of(2), row_use::check));
 
   const gas_options mp5 = options_of(reconstruction::mp5, riemann_solver::hllc_lm);
-  for (const auto kind : {eos_kind::stiffened, eos_kind::white_dwarf})
+  for (const auto kind : {eos_kind::stiffened, eos_kind::white_dwarf, eos_kind::radiation})
     for (const gas_options& o : {ppm, mp5, full3d_options(true)})
       rows.push_back(on_mesh(advance_stage, std::string(name_of(kind)) + "/" + name_of(o), refined(box, 1, 7),
                              with_kind(o, kind), stage_of(2), row_use::check));

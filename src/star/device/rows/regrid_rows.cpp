@@ -135,7 +135,7 @@ void add_regrid_rows(std::vector<operation_row>& rows) {
     }
   const mesh::block_mesh small = refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::minmod, 3), 2, 7, 0.1);
   const mesh::block_mesh large = refined(box_of(4, 8, mesh::boundary::outflow, mesh::limiter::minmod, 2), 2, 7);
-  for (const auto kind : {eos_kind::stiffened, eos_kind::white_dwarf}) {
+  for (const auto kind : {eos_kind::stiffened, eos_kind::white_dwarf, eos_kind::radiation}) {
     const std::string name(name_of(kind));
     rows.push_back(on_mesh(mark_cells, name, small, with_kind(o, kind), place_marks, row_use::check));
     rows.push_back(on_mesh(check_blocks, name, small, with_kind(o, kind), place_check, row_use::check));

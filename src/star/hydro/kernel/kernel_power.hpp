@@ -56,16 +56,23 @@ PLX_INLINE vd logarithm(vd x) {
   return p.k * all(0.69314718055994530942) + log_near_one(p.m);
 }
 
-/// Requires: |y log2 x| < 1000. x below 1e-250 counts as 1e-250; NaN and infinity stay.
-PLX_INLINE vd power(vd x, vd y) {
-  x = at_least(1e-250, x);
-  const binary_parts p2 = split(x);
-  vd z = y * (p2.k + log_near_one(p2.m) * all(1.4426950408889634074));
+/// 2^z; z beyond +-1000 counts as +-1000, NaN as -1000.
+PLX_INLINE vd power_of_two(vd z) {
   z = clamp(z, all(-1000.0), all(1000.0));
   vd rounded = z + all(1.5 * two52);  // the integer nearest to z in the low bits
   vd fraction = z - (rounded - all(1.5 * two52));
   vd p = exp_near_zero(fraction * all(0.69314718055994530942));
-  vd r = as_double(as_bits(p) + (as_bits(rounded) << 52));
+  return as_double(as_bits(p) + (as_bits(rounded) << 52));
+}
+
+/// e^x, with the relative error of rounding x log2 e: 1e-16 |x|. NaN counts as -infinity.
+PLX_INLINE vd exponential(vd x) { return power_of_two(x * all(1.4426950408889634074)); }
+
+/// Requires: |y log2 x| < 1000. x below 1e-250 counts as 1e-250; NaN and infinity stay.
+PLX_INLINE vd power(vd x, vd y) {
+  x = at_least(1e-250, x);
+  const binary_parts p2 = split(x);
+  const vd r = power_of_two(y * (p2.k + log_near_one(p2.m) * all(1.4426950408889634074)));
   return select(not_less(x, all(__builtin_inf())), x, r);
 }
 

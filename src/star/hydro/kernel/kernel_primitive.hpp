@@ -25,7 +25,7 @@ PLX_INLINE vd thermal_energy(const hydro_parameters& p, const Eos& eos, const ty
   vd e = eos.thermal_energy(total - kinetic, c);
   vm cold = less(e, all(p.dual_energy_switch) * total);
   if (any(cold)) [[unlikely]]
-    e = select(cold, eos.thermal_energy_of_tracer(tracer), e);
+    e = select(cold, eos.thermal_energy_of_tracer(tracer, c), e);
   return e;
 }
 

@@ -73,8 +73,7 @@ PLX_INLINE vd total_energy(const face_state& w, const Eos& eos, const typename E
 
 /// The speeds of sound from their squares. The sum is the square itself if that is above 2e-284; two states at rest
 /// whose pressure is 0 (hydro.pressure_floor = 0) get speeds that differ, by which the solvers divide.
-template <class Pair>
-PLX_INLINE face_speeds sounds_of(const Pair& squares) {
+PLX_INLINE face_speeds sounds_of(const sound_pair& squares) {
   const vd least = all(1e-300);
   return {vsqrt(squares.left + least), vsqrt(squares.right + least)};
 }
@@ -84,7 +83,7 @@ template <class Eos>
 PLX_INLINE face_speeds signal_speeds(const face_state& l, const face_state& r, const Eos& eos,
                                      const typename Eos::cold& cold_l, const typename Eos::cold& cold_r) {
   const auto c2 =
-      eos.sound_squared(l.density * r.density, l.density, l.pressure, cold_l, r.density, r.pressure, cold_r);
+      sound_squared(eos, l.density * r.density, l.density, l.pressure, cold_l, r.density, r.pressure, cold_r);
   const face_speeds c = sounds_of(c2);
   return {vmin(l.n - c.left, r.n - c.right), vmax(l.n + c.left, r.n + c.right)};
 }
@@ -96,7 +95,7 @@ PLX_INLINE face_speeds einfeldt_speeds(const face_state& l, const face_state& r,
                                        const typename Eos::cold& cold_l, const typename Eos::cold& cold_r,
                                        face_speeds& sound) {
   vd product = l.density * r.density;
-  const auto c2 = eos.sound_squared(product, l.density, l.pressure, cold_l, r.density, r.pressure, cold_r);
+  const auto c2 = sound_squared(eos, product, l.density, l.pressure, cold_l, r.density, r.pressure, cold_r);
   sound = sounds_of(c2);
   vd mean = vsqrt(product), jump = r.n - l.n;
   vd wl = l.density + mean, wr = r.density + mean;  // (sqrt(rho_L) + sqrt(rho_R)) times sqrt(rho_L), sqrt(rho_R)

@@ -71,11 +71,11 @@ PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t vari
     for (int axis = 0; axis < 3; ++axis) store(u + (i_momentum + axis) * variable, m[axis]);
   }
   vd energy_in = thermal_energy(p, eos, cold_values, total, kinetic, tracer);  // thermal, as all energies below
-  vd energy = at_least(eos.least_thermal_energy(p.pressure_floor), energy_in);
+  vd energy = vmax(eos.least_thermal_energy(p.pressure_floor, cold_values), energy_in);
   vm cold = less(energy_in, energy);
   vm reset = either(cold, less(all(p.dual_energy_reset) * vmax(total, energy_nearby),
                                eos.thermal_energy(total - kinetic, cold_values)));
-  if (any(reset)) tracer = select(reset, eos.tracer(energy), tracer);
+  if (any(reset)) tracer = select(reset, eos.tracer(energy, cold_values), tracer);
   store(u, density);
   store(u + i_energy * variable, select(cold, kinetic + eos.internal_energy_of_thermal(energy, cold_values), total));
   store(u + i_tracer * variable, tracer);

@@ -17,7 +17,7 @@ hydro_parameters with_eos_of(eos_kind kind, hydro_scheme scheme = hydro_scheme::
   p.eos.kind = kind, p.scheme = scheme;
   if (scheme == hydro_scheme::full3d) p.riemann = riemann_solver::hll;
   if (kind == eos_kind::stiffened) p.eos.gamma = 4.4, p.eos.p_inf = 600.0;
-  if (kind == eos_kind::white_dwarf) p.eos.gamma = 5.0 / 3.0;
+  if (kind == eos_kind::white_dwarf || kind == eos_kind::radiation) p.eos.gamma = 5.0 / 3.0;
   return p;
 }
 
@@ -59,7 +59,9 @@ TEST(eos_evolution, sound_waves_converge) {
                        row{eos_kind::stiffened, reconstruction::ppm, 1.0, 1.0, 1.2},
                        row{eos_kind::white_dwarf, reconstruction::mp5, 1e-3, 1.01 * cold.least_pressure(1e-3), 2.5},
                        row{eos_kind::white_dwarf, reconstruction::mp5, 1.0, 1.3 * cold.least_pressure(1.0), 2.5},
-                       row{eos_kind::white_dwarf, reconstruction::mp5, 1e3, 1.01 * cold.least_pressure(1e3), 2.5}}) {
+                       row{eos_kind::white_dwarf, reconstruction::mp5, 1e3, 1.01 * cold.least_pressure(1e3), 2.5},
+                       // Radiation of a third of the gas' pressure.
+                       row{eos_kind::radiation, reconstruction::mp5, 1.0, 4.0 / 3.0, 2.5}}) {
     hydro_parameters p = with_eos_of(r.kind);
     p.reconstruct = r.scheme;
     const double coarse = wave_error(p, 16, r.density, r.pressure), fine = wave_error(p, 24, r.density, r.pressure);
@@ -73,11 +75,11 @@ TEST(eos_evolution, sound_waves_converge) {
 
 // Two streams apart. The stiffened gas reaches tension, p < 0, without a floor.
 TEST(eos_evolution, gas_is_torn_apart_without_floors) {
-  for (const eos_kind kind : {eos_kind::stiffened, eos_kind::white_dwarf})
+  for (const eos_kind kind : {eos_kind::stiffened, eos_kind::white_dwarf, eos_kind::radiation})
     for (const hydro_scheme scheme : {hydro_scheme::faces, hydro_scheme::full3d}) {
       const hydro_parameters p = with_eos_of(kind, scheme);
       const equation_of_state eos(p.eos);
-      const double pressure = kind == eos_kind::stiffened ? 1.0 : 1.3 * eos.least_pressure(1.0);
+      const double pressure = kind == eos_kind::white_dwarf ? 1.3 * eos.least_pressure(1.0) : 1.0;
       const double speed = 1.5 * eos.sound_speed(1.0, pressure);
       test_block b(p, 16);
       b.side(0, side_kind::outflow);

@@ -22,8 +22,13 @@ eos_parameters white_dwarf(double a = 2.0, double b = 3.0, double gamma = 5.0 / 
   p.kind = eos_kind::white_dwarf, p.gamma = gamma, p.electron_pressure = a, p.electron_density = b;
   return p;
 }
+eos_parameters radiating(double r = 2.0, double a = 0.1) {
+  eos_parameters p;
+  p.kind = eos_kind::radiation, p.gamma = 5.0 / 3.0, p.gas_constant = r, p.radiation_constant = a;
+  return p;
+}
 
-const eos_parameters all_kinds[] = {{}, stiffened(600.0), white_dwarf()};
+const eos_parameters all_kinds[] = {{}, stiffened(600.0), white_dwarf(), radiating(), radiating(2.0, 1e-6)};
 
 /// States from thin to dense, with thermal pressures of about 1e-3 to 1e3 times the density.
 struct states {
@@ -45,7 +50,8 @@ TEST(eos, pressure_and_energy_round_trip) {
       ASSERT_NEAR(eos.pressure(rho, e), p, 1e-14 * scale) << name_of(eos.parameters().kind) << " " << rho;
       ASSERT_GT(eos.thermal_energy(rho, e), 0.0);
       const double tau = eos.tracer(rho, e);
-      ASSERT_NEAR(eos.thermal_energy_of_tracer(tau), eos.thermal_energy(rho, e), 1e-13 * eos.thermal_energy(rho, e));
+      ASSERT_NEAR(eos.thermal_energy_of_tracer(rho, tau), eos.thermal_energy(rho, e),
+                  1e-13 * eos.thermal_energy(rho, e));
     }
 }
 

@@ -115,7 +115,10 @@ INSTANTIATE_TEST_SUITE_P(
         choice{reconstruction::mp5, riemann_solver::hllc_lm, 16, 0, hydro_scheme::faces, false, eos_kind::white_dwarf},
         choice{reconstruction::plm, riemann_solver::lax_friedrichs, 8, 0, hydro_scheme::faces, false,
                eos_kind::white_dwarf},
-        choice{reconstruction::ppm, riemann_solver::hll, 8, 0, hydro_scheme::full3d, true, eos_kind::white_dwarf}));
+        choice{reconstruction::ppm, riemann_solver::hll, 8, 0, hydro_scheme::full3d, true, eos_kind::white_dwarf},
+        choice{reconstruction::ppm, riemann_solver::hllc, 8, 1, hydro_scheme::faces, false, eos_kind::radiation},
+        choice{reconstruction::mp5, riemann_solver::hllc_lm, 16, 0, hydro_scheme::faces, false, eos_kind::radiation},
+        choice{reconstruction::ppm, riemann_solver::hll, 8, 0, hydro_scheme::full3d, true, eos_kind::radiation}));
 
 TEST(isa, powers_agree_to_the_bit) {
   for (double x : {1e-300, 1e-30, 0.3, 0.70710678, 1.0, 1.4142135, 77.0, 1e30})

@@ -75,6 +75,13 @@ TEST(hydro_options, equation_of_state) {
   EXPECT_EQ(o.parameters(0)->eos.electron_density, 3.0);
   o.eos.kind = "ideal";
   EXPECT_FALSE(o.parameters(0));
+  o.eos = {.kind = "radiation", .gas_constant = 2.0};
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_EQ(o.parameters(0).error().message,
+            "eos.radiation_constant is 0: expected a value above 0, which eos.kind = \"radiation\" requires");
+  o.eos.radiation_constant = 3.0;
+  ASSERT_TRUE(o.parameters(0));
+  EXPECT_EQ(o.parameters(0)->eos.radiation_constant, 3.0);
 }
 
 TEST(hydro_options, courant_number_by_the_integrator_unless_given) {
