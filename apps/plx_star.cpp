@@ -127,6 +127,7 @@ void show(const std::string& line) {
 }
 
 int report_end(const star::run_end& end, const std::string& out, bool quiet) {
+  if (end.speaks && !quiet) show(end.conservation);
   switch (end.status) {
     case star::run_status::finished:
       if (end.speaks && !quiet) show(fmt::format("finished: {0}/ (plot it with ./plx report {0})\n", printable(out)));

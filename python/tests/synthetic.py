@@ -226,6 +226,20 @@ def write_run(folder, max_level=3, n=8, files=3, steps=200, workers=2, slow=1.0,
         "cell_updates": counts[-1] * n**3 * steps,
         "measurement_cost_percent": 0.31,
         "message": "",
+        "floors": {"density": 0, "pressure": 0, "input": 0},
+        "conservation_since_step": 0,
+        "conservation": [
+            {
+                "quantity": "mass", "start": 1.0, "change": 2.0e-14, "boundaries": 0.0, "sources": 0.0, "regrids": 0.0,
+                "remainder": 2.0e-14, "scale": 1.0, "relative_to": "start", "relative": 2.0e-14, "conserved": "exact",
+                "note": "",
+            },
+            {
+                "quantity": "angular_momentum_z", "start": 0.5, "change": 0.25, "boundaries": None, "sources": 0.0,
+                "regrids": 0.0, "remainder": None, "scale": 0.5, "relative_to": "start", "relative": None,
+                "conserved": "open", "note": "walls or inflow",
+            },
+        ],
     }
     (folder / "run.json").write_text(json.dumps(summary, indent=1))
     write_tasks(folder)

@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import pty
+import re
 import resource
 import shutil
 import signal
@@ -201,6 +202,10 @@ def test_folder_of_a_run(folder):
     assert sum(event.get("name") == "star.step" for event in trace["traceEvents"] if event["ph"] == "X") >= 6
     summary = json.loads((out / "run.json").read_text())
     assert summary["status"] == "finished" and summary["steps"] == 6 and summary["workers"] == 2
+    conserved = {row["quantity"]: row for row in summary["conservation"]}
+    assert {"mass", "momentum_x", "momentum_y", "momentum_z", "angular_momentum_z", "energy"} == set(conserved)
+    assert all(abs(conserved[name]["relative"]) < 1e-14 for name in conserved)
+    assert re.search(r"(?m)^mass +1 ", done.stdout) and summary["floors"] == {"density": 0, "pressure": 0, "input": 0}
     history = (out / "history.csv").read_text().splitlines()
     assert len(history) == 8 and history[0].startswith("step,time,dt,blocks,cells,max_level")
     workers = (out / "workers.csv").read_text().splitlines()

@@ -49,6 +49,15 @@ def test_last_mesh_file_of_a_run_killed_behind_its_checkpoint(folder):
     assert same(last_mesh("out"), whole)
 
 
+def test_a_resumed_run_has_the_ledger_of_the_whole(folder):
+    few = ["--quiet", "--set", "gravity.self=true"]
+    assert run("in.toml", "--out", "whole", *few).returncode == 0
+    assert run("in.toml", "--out", "out", *few, "--set", "run.max_steps=3").returncode == 0
+    assert run("--resume", "out", "--quiet", "--set", "run.max_steps=6").returncode == 0
+    whole, resumed = (json.loads(Path(out, "run.json").read_text()) for out in ("whole", "out"))
+    assert resumed["conservation_since_step"] == 0 and resumed["conservation"] == whole["conservation"]
+
+
 def test_a_run_that_has_ended_keeps_its_last_mesh_file(folder):
     assert run("in.toml", "--out", "out", "--quiet").returncode == 0
     before = Path("out/mesh/sedov.00001.athdf").read_bytes()

@@ -33,7 +33,7 @@ def drift(history, name: str) -> np.ndarray:
 
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
     that this mass and energy can carry. The outflow is the column out_<name>, if the history has one. With
-    self-gravity, the energy is that of the gas and of gravity; it is relative to that of the gas at t = 0. Energy and
+    self-gravity, the energy E is that of the gas and of gravity; the scale is the sum of the sizes of both. Energy and
     angular momentum that driving has added are omitted. total_angular_momentum_z, with hydro.spin, is conserved to
     rounding; angular_momentum_z, that of the velocities, begins with its first known row, and has no outflow.
     """
@@ -76,9 +76,21 @@ def gravity_energy(history) -> np.ndarray:
 
 
 def _scale(history, name: str, own: float) -> float:
+    if name == "energy":
+        own = _energy_scale(history)
     if name.startswith("momentum") and "mass" in history and "energy" in history:
-        own = np.sqrt(2 * abs(history.numbers("mass")[0] * history.numbers("energy")[0]))
+        own = np.sqrt(2 * abs(history.numbers("mass")[0]) * _energy_scale(history))
     return own if own > 0 else 1.0
+
+
+def _energy_scale(history) -> float:
+    """|energy of the gas| at the start, and with self-gravity the first |potential energy| that is known."""
+    scale = abs(history.numbers("energy")[0])
+    if "gravity_energy" in history:
+        known = gravity_energy(history)
+        known = known[np.isfinite(known)]
+        scale += abs(known[0]) if len(known) else 0.0
+    return scale
 
 
 def boundary_losses(history) -> dict:

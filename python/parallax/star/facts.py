@@ -110,6 +110,12 @@ class Facts:
         known = (self.summary or {}).get("references")
         return known if isinstance(known, dict) else {}
 
+    @cached_property
+    def conservation(self) -> list | None:
+        """The ledger of run.json: a row per conserved quantity; None if there is none."""
+        rows = (self.summary or {}).get("conservation")
+        return rows if isinstance(rows, list) and rows else None
+
     @_attempt
     def config(self):
         return self.run.config

@@ -169,20 +169,25 @@ class Physics(Part):
         return self.picture(picture, text)
 
     def conserved_table(self) -> str:
-        history = self.history()
-        rows = []
-        for name, value in (self.facts.drifts or {}).items():
-            first, last = history.numbers(name)[[0, -1]]
-            lost = (self.facts.losses or {}).get(name)
-            left = "none" if lost is None else f"{lost:+.2e}"
-            rows.append((name.replace("_", " "), f"{first:.7g}", f"{last:.7g}", left, f"{value:+.1e}"))
-        inner = html.table(["total", "first", "last", "left (share)", "drift"], rows, numeric=(1, 2, 3, 4))
-        return html.card("Conserved totals", inner, self.floors_applied(history))
+        rows = need(self.facts.conservation, "run.json has no ledger: the run has not ended")
+        cells = [
+            (
+                row["quantity"].replace("_", " "), _number(row["start"], ".7g"),
+                *(_number(row[part], "+.2e") for part in ("change", "boundaries", "sources", "regrids", "relative")),
+                "; ".join(text for text in (row["relative_to"] if row["relative"] is not None else "", row["note"]) if text),
+            )
+            for row in rows
+        ]
+        header = ["total", "start", "change", "boundaries", "sources", "regrids", "remainder", "relative to"]
+        since = self.facts.number("conservation_since_step")
+        title = f"Conserved totals since step {count(int(since))}" if since else "Conserved totals"
+        return html.card(title, html.table(header, cells, numeric=range(1, 7)), self._conserved_caption())
 
-    def floors_applied(self, history) -> str:
-        hits = {name[7:]: history.numbers(name)[-1] for name in history.names() if name.startswith("floors_")}
-        words = ", ".join(f"{name.replace('_', ' ')} {count(n)}" for name, n in hits.items())
-        return f"Floors applied: {words}." if hits else ""
+    def _conserved_caption(self) -> str:
+        floors = self.facts.summary.get("floors") or {}
+        words = ", ".join(f"{name} {count(n)}" for name, n in floors.items())
+        text = "Remainder: the part of the change that the scheme has lost, and that floors have added, over a scale."
+        return f"{text} Floors applied: {words}." if any(floors.values()) else f"{text} No floor was applied."
 
 
 class MeshAndCost(Part):
@@ -445,7 +450,7 @@ class About(Part):
 
     def run_table(self) -> str:
         summary = self._summary()
-        rows = [(key.replace("_", " "), _plain(value)) for key, value in summary.items() if not isinstance(value, dict)]
+        rows = [(key.replace("_", " "), _plain(value)) for key, value in summary.items() if not _is_nested(value)]
         units = summary.get("units")
         if isinstance(units, dict) and units:
             rows.append(("code units", ", ".join(f"{key.replace('_', ' ')} {_plain(value)}" for key, value in units.items())))
@@ -454,7 +459,7 @@ class About(Part):
     def machine_table(self) -> str:
         rows = []
         for group, value in self._summary().items():
-            if isinstance(value, dict) and group not in ("references", "units"):
+            if isinstance(value, dict) and group not in ("references", "units", "floors"):
                 rows += [(f"{group} {key.replace('_', ' ')}", _plain(each)) for key, each in value.items()]
         if not rows:
             raise Missing("run.json has no machine or build")
@@ -465,6 +470,14 @@ class About(Part):
         self.facts.run.config  # noqa: B018 (raises ReadError when it is broken)
         inner = f"<summary>Configuration (config.toml)</summary><pre>{escape(text)}</pre>"
         return f'<div class="card"><details open>{inner}</details></div>'
+
+
+def _is_nested(value) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
+
+
+def _number(value, form: str) -> str:
+    return "–" if value is None else format(value, form) if value else "0"
 
 
 def _plain(value) -> str:

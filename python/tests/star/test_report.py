@@ -62,6 +62,13 @@ def test_page_holds_configuration_machine_and_tasks(made):
         assert text in page
 
 
+def test_page_holds_the_ledger(made):
+    _, page, _ = made
+    row = "".join(f'<td class="num">{text}</td>' for text in ("1", "+2.00e-14", "0", "0", "0", "+2.00e-14"))
+    assert f"<td>mass</td>{row}<td>start</td>" in page
+    assert "<td>walls or inflow</td>" in page and "No floor was applied." in page
+
+
 def test_ten_lines_on_the_terminal(made):
     run, _, out = made
     lines = out.splitlines()

@@ -34,8 +34,9 @@ void run_options::describe(config_table& t) {
          .max = 10000});
   t.add("run.conservation_limit", conservation_limit,
         {.unit = "1",
-         .help = "relative change of mass or energy, outflow included, that ends the run: floors have added it; "
-                 "checked at each row of history.csv; 0: no limit; not applied with source terms",
+         .help = "relative change of mass or energy that ends the run: floors have added it; outflow, driving and "
+                 "regrids are known, the energy of self-gravity is included; checked at each row of history.csv; 0: no "
+                 "limit; not applied with source terms of the problem, nor to the energy with a point mass",
          .min = 0});
   t.add(
       "run.device", device,

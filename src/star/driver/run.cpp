@@ -142,7 +142,9 @@ run_end output_failure(simulation& sim, run_files& files, const error& e) {
 run_end conclude(simulation& sim, run_files& files, run_status status, std::string message) {
   constexpr const char* names[] = {"finished", "interrupted", "failed"};
   if (auto r = files.end(names[static_cast<int>(status)], message); !r) return output_failure(sim, files, r.error());
-  return {status, false, std::move(message), false, is_root(sim.state().net)};
+  run_end end{status, false, std::move(message), false, is_root(sim.state().net)};
+  end.conservation = files.conservation();
+  return end;
 }
 
 bool is_wall_limit_reached(const simulation& sim, const run_files& files) {

@@ -63,6 +63,7 @@ struct run_end {
   bool lost = false;           ///< failed because another locality is gone
   bool speaks = true;          ///< this locality should report the message; the others would only repeat it
   bool begun = true;           ///< false: refused on all localities before the folder was made
+  std::string conservation{};  ///< the ledger as lines of text; "" of a run that did not reach its end
 };
 
 /// Checks for errors that would stop a run before it begins: a folder in use, a mesh larger than the memory.

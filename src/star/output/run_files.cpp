@@ -39,7 +39,8 @@ run_files::run_files(simulation& sim, const run_request& request)
       series_(sim.options().output.series, sim.settings().hydro.n_species),
       window_(sim.tasks().recorder(), !request.trace && !probe::wants_trace(*sim.tasks().options().measure)),
       diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
-      begin_s_(monotonic_seconds()) {
+      begin_s_(monotonic_seconds()),
+      ledger_(sim.options(), sim.settings()) {
   for (const std::string& name : sim.options().output.analysis) analyses_.push_back(make_analysis(name).value());
   if (sim.options().diagnostics.stars > 0)
     diagnostics_ =
@@ -66,10 +67,10 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
   // another folder has none of the files yet.
   const std::vector<double>* last = c.state.find("last_mesh");
   mesh_step_ = is_in_place() && last != nullptr && last->size() == 1 ? static_cast<std::int64_t>(last->at(0)) : -1;
-  if (const std::vector<double>* start = c.state.find("start"); start != nullptr && start->size() == 3) {
-    start_ = {start->at(0), start->at(1)};
-    good_step_ = static_cast<std::int64_t>(start->at(2));
-  }
+  // Without the ledger of these quantities a new one starts here.
+  if (const std::vector<double>* state = c.state.find("ledger"); state != nullptr) ledger_.restore(*state);
+  if (const std::vector<double>* good = c.state.find("good_step"); good != nullptr && good->size() == 1)
+    good_step_ = static_cast<std::int64_t>(good->at(0));
   history_step_ = analysis_step_ = diagnostics_step_ = sim_.steps();
   if (is_in_place())
     for (const auto& [table, names] : tables())
@@ -150,7 +151,8 @@ result<void> run_files::begin() {
   };
   if (auto r = all(write_first()); !r) return r;
   checked_time_ = sim_.time();
-  static_cast<void>(is_conserved());  // records the totals at the start
+  ledger_.take(ledger_values(sim_.totals()));
+  if (!ledger_.has_rotation()) take_rotation();
   mark_ = static_cast<std::uint64_t>(from_root(net(), sim_.tasks(), {static_cast<double>(new_mark())}).front());
   if (resumed_) return {};
   if (auto r = append_history(); !r) return r;
@@ -209,6 +211,7 @@ result<void> run_files::end(const std::string& status, const std::string& messag
     if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: a run that continues writes that again
   if (auto r = write_mesh(); !r) return r;
   if (auto r = write_all_series(); !r) return r;
+  take_rotation();
   const auto write_last = [this]() -> result<void> {
     if (auto r = write_exact(); !r) return r;
     if (auto r = write_profile(); !r) return r;
@@ -238,6 +241,7 @@ result<void> run_files::write_summary(const std::string& status, const std::stri
   summary_.cells = sim_.state().cell_count();
   summary_.cell_updates = sim_.cell_updates();
   summary_.measurement_cost_percent = 100.0 * r.measurement_cost();
+  summary_.conservation = ledger_.json();
   summary_.references = sim_.options().problem->references(sim_.time());
   return write_file(folder_.file("run.json"), summary_.json(request_));
 }

@@ -26,6 +26,7 @@
 #include "session/diagnose_log.hpp"
 #include "star/driver/agreement.hpp"
 #include "star/output/analysis.hpp"
+#include "star/output/ledger.hpp"
 #include "star/output/mesh_output.hpp"
 #include "star/output/run_folder.hpp"
 #include "star/output/run_summary.hpp"
@@ -83,6 +84,8 @@ class run_files {
   /// Ends a run whose mass or energy floors have changed by more than run.conservation_limit. After a row of
   /// history.csv has been written. Collective. Errors: one line.
   result<void> check_conservation() const;
+  /// The ledger at the last row of history.csv, after end() at the end, as lines of text.
+  std::string conservation() const { return ledger_.text(); }
 
  private:
   step::exchange& net() const;
@@ -128,12 +131,10 @@ class run_files {
   idle_rates measure_idle();
   bool mesh_is_due();
   bool is_in_place() const;
-  /// The relative change of mass and energy, outflow included, since the start: rounding and floors.
-  std::array<double, 2> changes_since_start(const std::vector<double>& totals);
+  ledger::values ledger_values(const std::vector<double>& totals) const;
+  void take_rotation();
   /// Did the row of this step show a change above run.conservation_limit?
   bool is_over_limit() const;
-  bool is_conserved();
-  bool is_within(const std::array<double, 2>& change, double most) const;
   bool drop_later_files();
 
   simulation& sim_;
@@ -162,9 +163,8 @@ class run_files {
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones
   double diagnosed_s_ = 0.0;
-  std::vector<double> start_;            // mass and energy of the initial state
-  std::array<double, 2> row_changes_{};  // changes_since_start() of the last row of history.csv
-  std::int64_t good_step_ = 0;           // of the last checkpoint for which is_conserved() held
+  ledger ledger_;
+  std::int64_t good_step_ = 0;           // of the last checkpoint before mass or energy changed by a tenth
   std::vector<double> idle_s_, used_s_;  // per worker, at the last mesh file
 };
 

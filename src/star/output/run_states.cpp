@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "base/log.hpp"
@@ -61,50 +62,61 @@ result<void> run_files::write_mesh_to(const std::string& path, const mesh_conten
   return written;
 }
 
-std::array<double, 2> run_files::changes_since_start(const std::vector<double>& totals) {
-  std::array<double, 2> now{}, change{};
-  for (std::size_t k = 0; k < 2; ++k) {
-    const int v = k == 0 ? i_density : i_energy;
-    now[k] = totals[static_cast<std::size_t>(v)] + sim_.left(v);
-  }
-  if (start_.empty()) start_.assign(now.begin(), now.end());
-  for (std::size_t k = 0; k < 2; ++k)
-    change[k] = now[k] == start_[k] ? 0.0 : std::abs(now[k] - start_[k]) / std::abs(start_[k]);
-  return change;
+ledger::values run_files::ledger_values(const std::vector<double>& totals) const {
+  const floor_counts& f = sim_.floors();
+  ledger::values v{sim_.steps(), totals, {}, {f.density, f.pressure, f.input}};
+  for (int k = 0; k < variable_count(sim_.settings().hydro); ++k) v.left.push_back(sim_.left(k));
+  return v;
 }
 
-// If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
-bool run_files::is_conserved() { return is_within(changes_since_start(sim_.totals()), 0.1); }
-
-// Additional physics may change mass or energy, which then do not count.
-bool run_files::is_within(const std::array<double, 2>& change, double most) const {
-  const auto& modules = sim_.settings().modules;
-  const bool mass = std::all_of(modules.begin(), modules.end(), [](const step_module* m) { return m->keeps_mass(); });
-  return (!mass || change[0] <= most) && (!modules.empty() || change[1] <= most);
+// The values are on the host: at the start, and after write_mesh().
+void run_files::take_rotation() {
+  const task_info info{probe::register_name("star.analyses"), probe::no_key};
+  const auto rotation = make_analysis("rotation").value();
+  ledger_.take_rotation(sim_.tasks().run(
+      info, [&] { return analyse(*rotation, sim_.state(), sim_.settings().hydro, sim_.tasks().worker_count())[5]; }));
 }
+
+namespace {
+
+/// The row of mass or energy with the larger change, of those that the scheme conserves to rounding, if that is above
+/// `most`: floors have changed it.
+std::optional<ledger_row> changed_row(const ledger& of, double most) {
+  std::optional<ledger_row> worst;
+  for (const ledger_row& r : of.rows())
+    if ((r.quantity == "mass" || r.quantity == "energy") && r.conserved == ledger_row::rule::exact &&
+        !(std::abs(r.relative()) <= most) && (!worst || std::abs(r.relative()) > std::abs(worst->relative())))
+      worst = r;
+  return worst;
+}
+
+}  // namespace
 
 bool run_files::is_over_limit() const {
   const double limit = sim_.options().run.conservation_limit;
-  return limit != 0.0 && history_step_ == sim_.steps() && !is_within(row_changes_, limit);
+  return limit != 0.0 && history_step_ == sim_.steps() && changed_row(ledger_, limit).has_value();
 }
 
 result<void> run_files::check_conservation() const {
   if (!is_over_limit()) return {};
   const double limit = sim_.options().run.conservation_limit;
-  const bool mass = !(row_changes_[0] <= limit);
+  const ledger_row row = *changed_row(ledger_, limit);
   const floor_counts& f = sim_.floors();
   const std::vector<std::string> kept = folder_.checkpoints();
   return error{fmt::format(
-      "step {}: {} has changed by {:.3g} of its value at the start; expected at most run.conservation_limit = {:g}. "
+      "step {}: the {} has changed by {:.3g} of {}; expected at most run.conservation_limit = {:g}. "
       "Floors have raised the density of {} and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
       "lower floors",
-      sim_.steps(), mass ? "the mass" : "the energy", mass ? row_changes_[0] : row_changes_[1], limit,
-      plural(f.density, "cell"), f.pressure,
-      kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
+      sim_.steps(), row.quantity, std::abs(row.relative()),
+      row.relative_to == "start" ? "its value at the start" : row.relative_to, limit, plural(f.density, "cell"),
+      f.pressure, kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
 }
 
 result<void> run_files::write_checkpoint() {
-  const bool good = is_conserved();
+  ledger now = ledger_;
+  now.take(ledger_values(sim_.totals()));
+  // If floors have changed mass or energy by a tenth, the values of the state are no longer a solution of the problem.
+  const bool good = !changed_row(now, 0.1);
   if (good) good_step_ = sim_.steps();
   sim_.fetch();
   mesh::checkpoint_state state;
@@ -119,7 +131,8 @@ result<void> run_files::write_checkpoint() {
   state.numbers.push_back({"last_mesh", {static_cast<double>(mesh_step_)}});
   for (const auto& [table, step] : last_rows_)
     state.numbers.push_back({last_row_of + table, {static_cast<double>(step)}});
-  state.numbers.push_back({"start", {start_[0], start_[1], static_cast<double>(good_step_)}});
+  state.numbers.push_back({"ledger", ledger_.state()});
+  state.numbers.push_back({"good_step", {static_cast<double>(good_step_)}});
   if (auto r = at_root([&] { return sync_tables(); }); !r) return r;
   const std::string path = folder_.checkpoint_file(summary_.problem, sim_.steps());
   auto written = alone() ? mesh::write_checkpoint(path, sim_.state().mesh, sim_.state().now, state)

@@ -22,6 +22,7 @@ struct run_summary {
   double wall_s = 0.0, simulation_s = 0.0, time = 0.0, measurement_cost_percent = 0.0;
   std::int64_t steps = 0, cells = 0, blocks = 0, cell_updates = 0, resumed_at_step = -1;
   units code_units;
+  std::string conservation;             ///< ledger::json()
   std::vector<named_value> references;  ///< known numbers of the exact solution at this time
 
   std::string json(const run_request& request) const;

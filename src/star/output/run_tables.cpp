@@ -57,7 +57,7 @@ result<void> run_files::append_history() {
   if (history_step_ == sim_.steps()) return {};
   const std::vector<std::string> names = total_names(sim_.settings().hydro);
   const std::vector<double> totals = sim_.totals();
-  row_changes_ = changes_since_start(totals);
+  ledger_.take(ledger_values(totals));
   const double now = wall_s(), since = now - row_s_;
   const double rate = since > 0.0 ? static_cast<double>(sim_.cell_updates() - rows_updates_) / since : 0.0;
   const gas& g = sim_.state();

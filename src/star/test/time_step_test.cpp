@@ -205,5 +205,22 @@ TEST_F(RunLimits, FloorsThatAddTooMuchEndTheRun) {
   EXPECT_EQ(run_with("einfeldt", with(vacuum, {"run.conservation_limit=0"})).status, run_status::finished);
 }
 
+// The energy with gravity counts as well: floors of the pressure heat the near vacuum.
+TEST_F(RunLimits, FloorsThatAddTooMuchEnergyEndARunWithGravity) {
+  const texts vacuum{"mesh.max_level=0",
+                     "mesh.root_blocks=[4,1,1]",
+                     "mesh.lower=[-0.5,-0.125,-0.125]",
+                     "mesh.upper=[0.5,0.125,0.125]",
+                     "gravity.self=true",
+                     "gravity.constant=0.01",
+                     "run.t_end=0.2"};
+  const run_end end = run_with("einfeldt", with(vacuum, {"hydro.pressure_floor=0.3"}));
+  EXPECT_EQ(end.status, run_status::failed);
+  EXPECT_THAT(end.message, HasSubstr("the energy has changed by 0.1"));
+  EXPECT_THAT(end.conservation, HasSubstr("their part is in the remainder"));
+  std::filesystem::remove_all(folder);
+  EXPECT_EQ(run_with("einfeldt", with(vacuum, {"run.conservation_limit=1e-13"})).status, run_status::finished);
+}
+
 }  // namespace
 }  // namespace plx::star
