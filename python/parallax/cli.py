@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -16,20 +17,41 @@ def main(arguments=None) -> int:
     for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    if options.command is None:
-        parser.print_help()
-        return 2
     try:
-        return options.act(options)
+        code = _run(arguments)
+        sys.stdout.flush()  # at the end of the interpreter an error would be neither one line nor this exit code
+        return code
     except (NotARun, ReadError) as error:
         return _fail(error)
     except BrokenPipeError:
+        _drop_output()
         return 0
     except OSError as error:
+        _drop_output()
         where = f"{error.filename}: " if error.filename else "cannot write: "
         return _fail(f"{where}{error.strerror or error}")
+
+
+def _run(arguments) -> int:
+    parser = _parser()
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as end:  # after --help: 0
+        if end.code != 0:
+            raise
+        return 0
+    if options.command is None:
+        parser.print_help()
+        return 2
+    return options.act(options)
+
+
+def _drop_output() -> None:
+    """Output that could not be written is not tried again when the interpreter ends."""
+    try:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (OSError, ValueError):  # a stdout without a descriptor
+        pass
 
 
 def _fail(error) -> int:
@@ -43,8 +65,14 @@ def _need_folders(*files: Path | None) -> None:
             raise ReadError(file.parent, f"no such folder, expected one to write {file.name} into")
 
 
+class _Parser(argparse.ArgumentParser):
+    def print_help(self, file=None) -> None:
+        """Raises OSError if the text cannot be written, which argparse ignores."""
+        (file or sys.stdout).write(self.format_help())
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="parallax", description="Reports, comparisons and diagnoses of runs; a live view of a running program."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")

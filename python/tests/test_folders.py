@@ -1,6 +1,10 @@
 """Folders that a command cannot use: one line with what was expected, what was found, and what to do."""
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +58,15 @@ def test_one_line_says_what_to_do(tmp_path, capsys, monkeypatch, command, conten
     name = content.replace("\n", "\\n")
     assert error.startswith(f"parallax: {name}: expected ") and error.count("\n") == 1 and not out
     assert found in error and error.rstrip().endswith(advice.format(name)), error
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["diagnose", "own"]])
+def test_output_that_cannot_be_written_is_one_line(tmp_path, arguments):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "workers.csv").write_text("worker,tasks,tasks_s,overhead_s,background_s,idle_s\n0,9,1,0,0,0\n")
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "parallax", *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, env=environment
+        )
+    assert done.returncode == 2 and done.stderr == "parallax: cannot write: No space left on device\n", done
