@@ -16,6 +16,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
+#include "io/option_changes.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
 #include "net/job.hpp"
@@ -113,7 +114,8 @@ int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const st
 
 // The input of a run, with its folder.
 struct run_plan {
-  std::string folder, config;
+  std::string folder, config, before;  // before: the options of the input file, or of the checkpoint, as TOML
+  std::string changed_options;         // run_record
   qmc::dca_options options;
   std::optional<qmc::dca_output> out;
   bool finished = false;  // resumed, and nothing is left to do
@@ -142,6 +144,7 @@ result<run_plan> plan_of_resumed(const command_line& c) {
   auto options = qmc::options_of_resumed(out->checkpoint(), c.sets);
   if (!options) return options.error();
   plan.options = *std::move(options);
+  plan.before = out->checkpoint().options;
   plan.out = *std::move(out);
   return plan;
 }
@@ -152,9 +155,10 @@ result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/dca/tc.toml; plx-dca --help lists the options"};
   if (auto r = load_input(c.input, table); !r) return r.error();
+  run_plan plan;
+  plan.before = table.toml();
   for (const auto& s : c.sets)
     if (auto r = table.set(s); !r) return r.error();
-  run_plan plan;
   plan.folder = folder_of(c);
   plan.options = o;
   return plan;
@@ -168,6 +172,8 @@ result<run_plan> prepare(const command_line& c, config_table& table, qmc::dca_op
   if (auto r = o.check(); !r) return r.error();
   if (auto r = qmc::check_memory(o, workers); !r) return r.error();
   plan->config = table.toml();
+  plan->changed_options = changed_options_json(
+      plan->out ? plan->folder : "", option_changes(plan->before, plan->config), plan->out ? "--resume" : "--set");
   plan->finished = plan->out && plan->out->is_finished(o);
   if (plan->finished) return plan;
   if (plan->out) {
@@ -250,7 +256,7 @@ run_end run_on(plx::job& job, const command_line& c, std::optional<result<run_pl
     }
     result<run_plan>& own = *plan;
     if (own && !own->finished) {
-      record.emplace(own->folder, job.home().worker_count());
+      record.emplace(own->folder, job.home().worker_count(), own->changed_options);
       if (auto r = record->write("running"); !r) own = r.error();
     }
     const bool runs = own && !own->finished;

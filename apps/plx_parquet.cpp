@@ -16,6 +16,7 @@
 
 #include "base/text.hpp"
 #include "console.hpp"
+#include "io/option_changes.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
 #include "net/job.hpp"
@@ -148,7 +149,7 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
 
 // An input that was read and checked.
 struct run_plan {
-  std::string folder, config;
+  std::string folder, config, changed_options;  // the last for run_record
   bool resumes = false;
 };
 
@@ -216,14 +217,16 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
 result<run_plan> plan_of_resumed(const command_line& c, parquet::parquet_options& o, config_table& table) {
   if (!c.input.empty() || !c.out.empty())
     return error{"--resume: expected neither an input file nor --out: the folder has its options"};
-  const run_plan plan{app::without_slash(c.resume), {}, true};
-  if (auto r = check_resumable(plan.folder, "plx-parquet", "checkpoint.h5"); !r) return r.error();
-  const auto from = parquet::read_parquet_checkpoint(plan.folder);
+  const std::string folder = app::without_slash(c.resume);
+  if (auto r = check_resumable(folder, "plx-parquet", "checkpoint.h5"); !r) return r.error();
+  const auto from = parquet::read_parquet_checkpoint(folder);
   if (!from) return from.error();
-  auto options = parquet::options_of_resumed(plan.folder, *from, c.sets);
+  auto options = parquet::options_of_resumed(folder, *from, c.sets);
   if (!options) return options.error();
   o = *std::move(options);
-  return run_plan{plan.folder, table.toml(), true};
+  const std::string config = table.toml();
+  return run_plan{folder, config, changed_options_json(folder, option_changes(from->options, config), "--resume"),
+                  true};
 }
 
 result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, config_table& table) {
@@ -231,11 +234,14 @@ result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, con
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/parquet/2x2.toml; plx-parquet --help lists the options"};
   if (auto r = table.load_file(c.input); !r) return r.error();
+  const std::string before = table.toml();
   for (const auto& s : c.sets)
     if (auto r = table.set(s); !r) return r.error();
   if (c.print_config) return run_plan();
   if (auto r = o.check(); !r) return r.error();
-  return run_plan{app::without_slash(c.out.empty() ? "run-parquet" : c.out), table.toml()};
+  const std::string config = table.toml();
+  return run_plan{app::without_slash(c.out.empty() ? "run-parquet" : c.out), config,
+                  changed_options_json("", option_changes(before, config), "--set")};
 }
 
 int answer_validate(const common_options& c, const runtime_options& options, const parquet::parquet_options& o) {
@@ -258,7 +264,7 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
   }
   app::handle_stop_signals(job.size() == 1 ? "\nstopping, with a checkpoint (signal again to stop immediately)\n"
                                            : nullptr);
-  run_state state{app::run_record(plan->folder, job.home().worker_count())};
+  run_state state{app::run_record(plan->folder, job.home().worker_count(), plan->changed_options)};
   run_end end;
   try {
     end = job.run([&] { return run_on(job, c, o, *plan, state); });

@@ -17,6 +17,8 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
+#include "io/option_changes.hpp"
+#include "mesh/files/checkpoint.hpp"
 #include "net/job.hpp"
 #include "plx_star_progress.hpp"
 #include "program.hpp"
@@ -76,6 +78,24 @@ struct run_plan {
   star::run_request request;
 };
 
+/// The options that differ from the input file's, or for a resumed run from the checkpoint's, for run.json.
+result<std::string> changed_options_of(const command_line& c, const star::resume_point& from, const star::input& in) {
+  const std::string now = in.table.toml();
+  if (!from.checkpoint.empty()) {
+    const auto checkpoint = mesh::read_checkpoint(from.checkpoint);
+    if (!checkpoint) return checkpoint.error();
+    return changed_options_json(from.folder, option_changes(checkpoint->state.options, now), "--resume");
+  }
+  // The problem decides which options exist.
+  const auto file = star::input::from_file(c.input, {"problem.name=" + in.problem_name});
+  if (!file) return file.error();
+  std::vector<option_change> changes = option_changes(file.value()->table.toml(), now);
+  const auto problem = peek_string(c.input, "problem.name");
+  if (problem && *problem != in.problem_name)
+    changes.push_back({"problem.name", fmt::format("\"{}\"", *problem), fmt::format("\"{}\"", in.problem_name)});
+  return changed_options_json("", changes, "--set");
+}
+
 star::run_request request_of(const command_line& c, const star::resume_point& from, const std::string& problem) {
   star::run_request r;
   r.out = app::without_slash(!c.out.empty()      ? c.out
@@ -107,6 +127,9 @@ result<run_plan> prepare(const command_line& c) {
   if (!setup) return setup.error();
   w.setup = *std::move(setup);
   w.request = request_of(c, from, w.in->problem_name);
+  auto changed = changed_options_of(c, from, *w.in);
+  if (!changed) return changed.error();
+  w.request.changed_options = *std::move(changed);
   if (auto r = star::check_run(*w.in, *w.setup, w.request); !r) return r.error();
   return w;
 }

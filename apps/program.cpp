@@ -150,7 +150,8 @@ runtime_options options_of_run(const common_options& c, runtime_options options,
   return options;
 }
 
-run_record::run_record(std::string folder, std::size_t workers) : folder_(std::move(folder)), workers_(workers) {}
+run_record::run_record(std::string folder, std::size_t workers, std::string changed_options)
+    : folder_(std::move(folder)), changed_options_(std::move(changed_options)), workers_(workers) {}
 
 result<void> run_record::write(const char* status, std::string_view message) const {
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin_;
@@ -159,10 +160,11 @@ result<void> run_record::write(const char* status, std::string_view message) con
       folder_ + "/run.json",
       fmt::format("{{\n  \"program\": {},\n  \"version\": {},\n  \"build\": {{\"compiler\": {}, \"type\": {}, "
                   "\"git\": {}}},\n  \"machine\": {},\n  \"process\": {},\n  \"workers\": {},\n  \"status\": {},\n"
-                  "  \"message\": {},\n  \"started\": {},\n  \"wall_s\": {:.3f}\n}}\n",
+                  "  \"message\": {},\n  \"started\": {},\n  \"wall_s\": {:.3f},\n"
+                  "  \"changed_options\": {}\n}}\n",
                   json_text(name_of_program()), json_text(b.version), json_text(b.compiler), json_text(b.type),
                   json_text(b.git), json_of(this_machine()), json_of(this_process()), workers_, json_text(status),
-                  json_text(std::string(message)), json_text(started_), wall.count()));
+                  json_text(std::string(message)), json_text(started_), wall.count(), changed_options_));
 }
 
 void run_record::write_exception() const noexcept {

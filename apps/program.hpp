@@ -57,7 +57,8 @@ runtime_options options_of_run(const common_options& c, runtime_options options,
 /// run.json of a run: program, build, machine, process, state. A reader that finds "running" can check the process.
 class run_record {
  public:
-  run_record(std::string folder, std::size_t workers);
+  /// `changed_options`: changed_options_json() (io/option_changes.hpp).
+  run_record(std::string folder, std::size_t workers, std::string changed_options);
   /// status: "running", "finished", "interrupted" or "failed", with the message of the error.
   result<void> write(const char* status, std::string_view message = "") const;
   /// Writes "failed" with the message of the exception that is being handled, as well as it can.
@@ -74,7 +75,7 @@ class run_record {
   }
 
  private:
-  std::string folder_, started_ = utc_now();
+  std::string folder_, changed_options_, started_ = utc_now();
   std::size_t workers_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };

@@ -65,6 +65,16 @@ def pairs(rows: list) -> str:
     return f'<div class="scroll"><table><tbody>{body}</tbody></table></div>'
 
 
+def changed_options(summary: dict | None) -> str:
+    """A table of the options that the command line or a resume changed, from run.json; "" if there are none."""
+    changes = (summary or {}).get("changed_options")
+    if not isinstance(changes, list) or not changes:
+        return ""
+    names = ("key", "was", "value", "by", "time")
+    rows = [[str(change.get(name, "")) for name in names] for change in changes if isinstance(change, dict)]
+    return card("Changed options", table(["option", "before", "value", "by", "time"], rows))
+
+
 def bar_cell(share: float, text: str) -> str:
     width = max(0.0, min(100.0, 100 * share))
     return f'<td class="bar"><div><i style="width:{width:.1f}%"></i><span>{escape(text)}</span></div></td>'

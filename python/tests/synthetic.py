@@ -226,6 +226,9 @@ def write_run(folder, max_level=3, n=8, files=3, steps=200, workers=2, slow=1.0,
         "cell_updates": counts[-1] * n**3 * steps,
         "measurement_cost_percent": 0.31,
         "message": "",
+        "changed_options": [
+            {"key": "mesh.max_level", "was": "1", "value": "2", "by": "--set", "time": "2026-01-01T00:00:00Z"}
+        ],
         "floors": {"density": 0, "pressure": 0, "input": 0},
         "conservation_since_step": 0,
         "conservation": [

@@ -56,6 +56,9 @@ def test_a_run_stopped_within_iterations_ends_with_the_same_bits(folder):
     assert run(folder, "--resume", "out", *less).returncode == 0
     assert run(folder, "in.toml", "--out", "whole", "--threads", "2", *SLOWER, *less).returncode == 0
     assert results(folder / "out") == results(folder / "whole")
+    changes = [(c["key"], c["by"]) for c in json.loads((folder / "out/run.json").read_text())["changed_options"]]
+    assert sorted(changes[:2]) == [("loop.temperatures", "--set"), ("solver.measurements", "--set")]
+    assert changes[2:] == [("loop.temperatures", "--resume")]
     # A run that is complete ends at once, with the same results.
     assert run(folder, "--resume", "out").returncode == 0
     assert results(folder / "out") == results(folder / "whole")

@@ -54,7 +54,11 @@ def test_a_run_that_is_stopped_continues_with_the_same_bits(folder):
         assert child.returncode == 130, errors
         assert f"stopped; continue with plx-parquet --resume {out}" in output
         assert json.loads((folder / out / "run.json").read_text())["status"] == "interrupted"
-        assert run(folder, "--resume", out, "--quiet", "--threads", "2").returncode == 0
+        less = ("--set", "output.checkpoint_interval_s=60")
+        assert run(folder, "--resume", out, "--quiet", "--threads", "2", *less).returncode == 0
+        changes = json.loads((folder / out / "run.json").read_text())["changed_options"]
+        assert {c["key"] for c in changes if c["by"] == "--set"} == {s.split("=")[0] for s in (*LONGER, *OFTEN)[1::2]}
+        assert [(c["key"], c["was"]) for c in changes if c["by"] == "--resume"] == [(OFTEN[1].split("=")[0], "0.01")]
         assert results(folder / out) == results(folder / "whole")
         assert len(list((folder / out).glob("checkpoint*"))) == 1  # without parts
 

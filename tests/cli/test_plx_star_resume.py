@@ -56,6 +56,11 @@ def test_a_resumed_run_has_the_ledger_of_the_whole(folder):
     assert run("--resume", "out", "--quiet", "--set", "run.max_steps=6").returncode == 0
     whole, resumed = (json.loads(Path(out, "run.json").read_text()) for out in ("whole", "out"))
     assert resumed["conservation_since_step"] == 0 and resumed["conservation"] == whole["conservation"]
+    changes = [(c["key"], c["was"], c["value"], c["by"]) for c in resumed["changed_options"]]
+    assert changes == [
+        ("run.max_steps", "6", "3", "--set"), ("gravity.self", "false", "true", "--set"),
+        ("run.max_steps", "3", "6", "--resume"),
+    ]
 
 
 def test_a_run_that_has_ended_keeps_its_last_mesh_file(folder):

@@ -69,7 +69,8 @@ def _body(facts: HubbardFacts, sections: Sections) -> str:
     problems = "".join(html.note("Not readable", text, bad=True) for text in facts.problems)
     warnings = "".join(html.note("Note", text) for text in facts.warnings)
     head = f'{_header(facts)}<nav>{links}</nav><div class="tiles">{tiles}</div>{problems}{warnings}'
-    return f"{head}<section>{sections.hero}</section>{below}<footer>{_footer(facts)}</footer>"
+    changed = html.changed_options(facts.summary)
+    return f"{head}<section>{sections.hero}</section>{below}<section>{changed}</section><footer>{_footer(facts)}</footer>"
 
 
 def _header(facts: HubbardFacts) -> str:

@@ -439,7 +439,8 @@ class About(Part):
     def html(self) -> str:
         pair = [self.part("Summary", self.run_table), self.part("Machine and build", self.machine_table)]
         known = self.part("Exact values of this problem", self.references) if self.facts.references else ""
-        return f'<div class="grid">{"".join(pair)}</div><p></p>{known}{self.part("Configuration", self.configuration)}'
+        changed = html.changed_options(self.facts.summary)
+        return f'<div class="grid">{"".join(pair)}</div><p></p>{known}{changed}{self.part("Configuration", self.configuration)}'
 
     def references(self) -> str:
         rows = [(name.replace("_", " "), _plain(value)) for name, value in self.facts.references.items()]
@@ -473,7 +474,7 @@ class About(Part):
 
 
 def _is_nested(value) -> bool:
-    return isinstance(value, dict) or (isinstance(value, list) and any(isinstance(each, dict) for each in value))
+    return isinstance(value, (dict, list))
 
 
 def _number(value, form: str) -> str:

@@ -62,6 +62,11 @@ def test_page_holds_configuration_machine_and_tasks(made):
         assert text in page
 
 
+def test_page_holds_the_changed_options(made):
+    cells = "".join(f"<td>{text}</td>" for text in ("mesh.max_level", "1", "2", "--set", "2026-01-01T00:00:00Z"))
+    assert f"<tr>{cells}</tr>" in made[1]
+
+
 def test_page_holds_the_ledger(made):
     _, page, _ = made
     row = "".join(f'<td class="num">{text}</td>' for text in ("1", "+2.00e-14", "0", "0", "0", "+2.00e-14"))

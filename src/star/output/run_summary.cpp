@@ -30,13 +30,13 @@ std::string run_summary::json(const run_request& r) const {
       "  \"localities\": {},\n  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
       "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
       "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
-      "  \"units\": {{{}}},\n  \"references\": {{{}}},\n  {}\n}}\n",
+      "  \"units\": {{{}}},\n  \"references\": {{{}}},\n  \"changed_options\": {},\n  {}\n}}\n",
       json_text(r.version), json_text(problem), json_text(r.compiler), json_text(r.build_type), json_text(r.git),
       json_text(std::string(name_of(active_isa()))), json_of(machine), json_of(process), localities, workers,
       json_text(status), json_text(message), json_text(started), number(wall_s), number(simulation_s), steps,
       number(time), cells, blocks, cell_updates,
       resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step), number(measurement_cost_percent),
-      sizes, known, conservation);
+      sizes, known, r.changed_options, conservation);
 }
 
 }  // namespace plx::star
