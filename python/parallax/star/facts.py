@@ -26,6 +26,7 @@ titles = {
     "advection": "Advection",
     "kelvin_helmholtz": "Kelvin–Helmholtz instability",
     "moving_body": "Moving body",
+    "piecewise": "Uniform states",
     "polytrope": "Polytrope",
     "blob": "Cloud in a wind",
     "double_mach": "Double Mach reflection",

@@ -20,6 +20,7 @@ constexpr problem_entry entries[] = {
     {"linear_wave", "a plane sound, entropy or shear wave in any direction", make_linear_wave},
     {"moving_body", "a dense body in a fast uniform flow", make_moving_body},
     {"noh", "cold gas that flows towards a point or an axis", make_noh},
+    {"piecewise", "uniform states that follow each other along x, or outward", make_piecewise},
     {"polytrope", "a star in hydrostatic equilibrium, at rest or moving", make_polytrope},
     {"profile", "a spherical body from a table of density and pressure over radius", make_profile},
     {"riemann_2d", "four uniform states in the quadrants of a square", make_riemann_2d},

@@ -76,6 +76,7 @@ std::unique_ptr<problem> make_kepler_disk();
 std::unique_ptr<problem> make_linear_wave();
 std::unique_ptr<problem> make_moving_body();
 std::unique_ptr<problem> make_noh();
+std::unique_ptr<problem> make_piecewise();
 std::unique_ptr<problem> make_polytrope();
 std::unique_ptr<problem> make_profile();
 std::unique_ptr<problem> make_riemann_2d();

@@ -66,6 +66,34 @@ TEST(Implosion, TheCornerHoldsAnEighthOfTheSquare) {
   }
 }
 
+TEST(Piecewise, HasItsStatesAlongALineAndAroundACentre) {
+  const std::vector<std::string> states{"piecewise.edges=[0.1,0.3]", "piecewise.density=[1,2,3]",
+                                        "piecewise.velocity=[0,-1,5]", "piecewise.pressure=[4,5,6]"};
+  const auto line = prepared("piecewise", states);
+  EXPECT_EQ(line->at({0.05, 0.4, 0.4}, 0).density, 1.0);
+  EXPECT_EQ(line->at({0.2, 0.4, 0.4}, 0).velocity[0], -1.0);
+  EXPECT_EQ(line->at({0.4, 0, 0}, 0).pressure, 6.0);
+  std::vector<std::string> round = states;
+  round.insert(round.end(), {"piecewise.shape=sphere", "piecewise.centre=[0.1,0,0]"});
+  const primitive w = prepared("piecewise", round)->at({0.1, 0.12, 0.16}, 0);  // 0.2 from the centre
+  EXPECT_EQ(w.density, 2.0);
+  EXPECT_NEAR(w.velocity[1], -0.6, 1e-15);
+  EXPECT_NEAR(w.velocity[2], -0.8, 1e-15);
+  round[4] = "piecewise.shape=cylinder";
+  EXPECT_EQ(prepared("piecewise", round)->at({0.2, 0, 0.4}, 0).density, 2.0);
+  for (const char* wrong : {"piecewise.edges=[0.1,0.2]", "piecewise.edges=[]", "piecewise.density=[1]"})
+    EXPECT_TRUE(is_refused("piecewise", wrong)) << wrong;
+}
+
+TEST(Piecewise, AveragesHoldTheMassOfACircle) {
+  const box b(16);
+  const auto u = b.fill(*prepared("piecewise", {"piecewise.shape=cylinder", "piecewise.edges=[0.3]",
+                                                "piecewise.density=[2,1]", "piecewise.pressure=[1,1]"}));
+  exact_sum mass;
+  for (int c = 0; c < 16 * 16 * 16; ++c) mass.add(u[c] / (16 * 16 * 16));
+  EXPECT_NEAR(mass.value(), 1.0 + std::numbers::pi * 0.09, 2e-3);
+}
+
 TEST(Noh, SatisfiesTheJumpConditionsAtItsShock) {
   for (const std::string dimensions : {"2", "3"})
     for (const double gamma : {5.0 / 3.0, 1.4}) {
