@@ -29,7 +29,7 @@ class async_state final : public future_state<R> {
   }
   void start() { submit_task(&task_); }
   /// call_now() runs the call in this frame; fork() runs it on this worker, and another worker may resume the caller.
-  void call_now() { run(&task_, run_mode::taken_back); }
+  void call_now() { run(&task_, run_mode::run_inline); }
   void fork() { fork_task(alone()); }
   task* as_task() noexcept { return &task_; }
   /// The task gets a worker and an identity of its own and is never run inline by its waiter. Returns the task.

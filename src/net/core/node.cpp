@@ -216,7 +216,7 @@ void node::refuse(locality_id from, const char* why) noexcept {
 void node::start(parcel_task* t, const action_entry& action, locality_id from) noexcept {
   if (!action.control) note_started(from);
   if (action.direct)
-    t->run(t, plx::detail::run_mode::taken_back);
+    t->run(t, plx::detail::run_mode::run_inline);
   else
     scheduler_of(runtime_).submit(t);
 }

@@ -446,6 +446,6 @@ bool stack_is_low() noexcept;
 
 /// Runs a task inline, in the frame of its waiter. Requires: !stack_is_low().
 /// `as_caller`: with the caller's identity, as for a deferred function.
-void run_taken_back(worker& w, task* t, bool as_caller = false);
+void run_inline(worker& w, task* t, bool as_caller = false);
 
 }  // namespace plx::detail

@@ -42,7 +42,7 @@ struct task_info {
 namespace detail {
 
 /// The caller of the task: the worker loop, or the frame that waits for it and runs it inline from its own deque.
-enum class run_mode : bool { scheduled, taken_back };
+enum class run_mode : bool { scheduled, run_inline };
 
 struct origin;  // origin.hpp
 

@@ -109,7 +109,7 @@ struct worker {
   std::unique_ptr<const probe::thread_usage> last_usage;  // set when the thread has ended, after keep_usage()
   void* exceptions = nullptr;  // the C++ runtime's per-thread state of the exceptions being handled
 
-  owned_count executed, taken_back, spawned, suspended, resumed, steals, failed_steals, sleeps, idle_periods, yields,
+  owned_count executed, ran_inline, spawned, suspended, resumed, steals, failed_steals, sleeps, idle_periods, yields,
       poller_calls, poller_progress;
 };
 

@@ -471,18 +471,18 @@ static void run_inside(worker& w, task* t, run_mode mode, bool as_caller) {
   after.outer = here.outer;
 }
 
-void run_taken_back(worker& w, task* t, bool as_caller) {
-  w.taken_back.add();
+void run_inline(worker& w, task* t, bool as_caller) {
+  w.ran_inline.add();
   if (t->info.name == 0 && t->info.key == probe::no_key) {
     if (t->from != nullptr) [[unlikely]]
       forget_origin(*t);
     const task_frame frame;
-    t->run(t, run_mode::taken_back);  // measured as part of its parent: no clock is read
+    t->run(t, run_mode::run_inline);  // measured as part of its parent: no clock is read
     frame.end();
     if (origins_wanted()) note_going_on();
     return;
   }
-  run_inside(w, t, run_mode::taken_back, as_caller);
+  run_inside(w, t, run_mode::run_inline, as_caller);
 }
 
 void let_another_run() {

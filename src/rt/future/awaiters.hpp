@@ -83,7 +83,7 @@ struct coroutine_chain : task {
 };
 
 /// Removes and returns the newest task of the caller's deque if `owner` owns it; otherwise null.
-task* take_back_from_deque(const void* owner);
+task* take_from_deque(const void* owner);
 
 /// The id of a coroutine's name, "plx::task<int> load(int)". Cost: two loads after the first call.
 probe::name_id name_of_coroutine(const std::source_location& where);

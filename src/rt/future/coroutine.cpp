@@ -65,7 +65,7 @@ void coroutine_chain::not_suspended() noexcept {
 
 void coroutine_chain::submit() { submit_late(home, this); }
 
-task* take_back_from_deque(const void* owner) {
+task* take_from_deque(const void* owner) {
   worker* w = this_worker();
   if (w == nullptr) return nullptr;
   if (w->home.deterministic() ? w->home.choose(2) == 0 : w->home.boundary_due(*w)) return nullptr;
@@ -75,7 +75,7 @@ task* take_back_from_deque(const void* owner) {
     w->home.put_back(*w, t);
     return nullptr;
   }
-  w->taken_back.add();
+  w->ran_inline.add();
   if (t->from != nullptr) [[unlikely]]
     forget_origin(*t);
   return t;
@@ -114,7 +114,7 @@ std::coroutine_handle<> fork::child_ended(coroutine_chain& c) noexcept {
     }
     return siblings->parent_->go_on_in(siblings->parent_at_);
   }
-  task* t = here->in_loop ? take_back_from_deque(siblings) : nullptr;
+  task* t = here->in_loop ? take_from_deque(siblings) : nullptr;
   if (t == nullptr) return std::noop_coroutine();
   auto& sibling = static_cast<coroutine_chain&>(*t);
   sibling.runner_ = here;

@@ -76,7 +76,7 @@ void run_here(task* t) {
     forget_origin(*t);
   if (origins_wanted()) [[unlikely]]
     note_going_on();
-  t->run(t, run_mode::taken_back);
+  t->run(t, run_mode::run_inline);
 }
 
 bool future_state_base::try_attach(continuation& c) noexcept {
@@ -247,7 +247,7 @@ struct timed_wait : continuation {
 
 }  // namespace
 
-bool future_state_base::take_back_own_task() {
+bool future_state_base::run_own_task_inline() {
   if (deferred_.load(std::memory_order_relaxed)) {
     if (stack_is_low() && find_current_scheduler() != nullptr) {
       submit_deferred();  // it gets its own stack
@@ -256,9 +256,9 @@ bool future_state_base::take_back_own_task() {
     if (!deferred_.exchange(false, std::memory_order_acq_rel)) return false;
     add_ref();  // released when it has run
     if (worker* w = this_worker())
-      run_taken_back(*w, own_task_, true);
+      run_inline(*w, own_task_, true);
     else
-      own_task_->run(own_task_, run_mode::taken_back);
+      own_task_->run(own_task_, run_mode::run_inline);
     return true;
   }
   // Only the newest task of the worker's own deque can be taken cheaply, and only the awaited task may run on top of
@@ -272,7 +272,7 @@ bool future_state_base::take_back_own_task() {
   task* t = w->deque.pop();
   if (t == nullptr) return false;  // stolen
   PLX_ASSERT(t == own_task_);
-  run_taken_back(*w, t);
+  run_inline(*w, t);
   return true;
 }
 
@@ -284,7 +284,7 @@ wait_reason future_state_base::why(bool timed) const noexcept {
 }
 
 void future_state_base::wait_slowly() {
-  take_back_own_task();
+  run_own_task_inline();
   if (ready()) return;
   worker* w = this_worker();
   if (w == nullptr) {

@@ -147,7 +147,7 @@ class future_state_base {
   void wait_slowly();
   bool wait_until(ticks deadline);  // on the scheduler's clock
   wait_reason why(bool timed) const noexcept;
-  bool take_back_own_task();
+  bool run_own_task_inline();
   void submit_deferred();
   void put_back(continuation* first) noexcept;
 

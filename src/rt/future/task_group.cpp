@@ -22,13 +22,13 @@ using detail::worker;
 }
 
 void task_group::wait_for_children() {
-  std::int64_t taken_back = 0;
+  std::int64_t ran_inline = 0;
   worker* w = detail::this_worker();
   if (w != nullptr && !(w->home.deterministic() && w->home.choose(2) == 0)) {
     // The last child is on top of the worker's deque, unless it was stolen, the parent has moved to another worker, or
     // a woken task is above it. Other tasks are put back: no unrelated task runs on top of a waiting one.
     // A negative count: children of children, perhaps in this deque.
-    while (taken_back < spawned_ || finished_elsewhere_.load(std::memory_order_relaxed) < 0) {
+    while (ran_inline < spawned_ || finished_elsewhere_.load(std::memory_order_relaxed) < 0) {
       w = detail::pass_boundary(w);
       if (detail::low_in(w->current->memory)) break;  // the parent suspends, and the children get their own stacks
       detail::task* t = w->deque.pop();
@@ -37,12 +37,12 @@ void task_group::wait_for_children() {
         w->home.put_back(*w, t);
         break;
       }
-      detail::run_taken_back(*w, t);
-      ++taken_back;
+      detail::run_inline(*w, t);
+      ++ran_inline;
       w = detail::this_worker();
     }
   }
-  const std::int64_t elsewhere = std::exchange(spawned_, 0) - taken_back;
+  const std::int64_t elsewhere = std::exchange(spawned_, 0) - ran_inline;
   if (w != nullptr && w->free_fibers == nullptr) [[unlikely]]
     wait_without_stack(elsewhere);
   used_ = 0;

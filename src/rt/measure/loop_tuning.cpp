@@ -211,7 +211,7 @@ class cap_policy {
     if (counter_.empty()) {
       std::uint64_t tasks = 0;
       for (unsigned i = 0; i < home_.worker_count(); ++i)
-        tasks += home_.worker_at(i).executed.get() + home_.worker_at(i).taken_back.get();
+        tasks += home_.worker_at(i).executed.get() + home_.worker_at(i).ran_inline.get();
       return static_cast<double>(tasks);
     }
     const auto read = counters_.query(counter_);

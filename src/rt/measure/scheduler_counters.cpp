@@ -26,7 +26,7 @@ struct member_counter {
 constexpr member_counter per_worker[] = {
     {"count/spawned", "Tasks put into the worker's own deque, including resumed ones", &worker::spawned},
     {"count/scheduled", "Tasks run by the worker's loop", &worker::executed},
-    {"count/taken-back", "Tasks run inline by the task that waited for them", &worker::taken_back},
+    {"count/run-inline", "Tasks run inline by the task that waited for them", &worker::ran_inline},
     {"count/suspended", "Times a task suspended", &worker::suspended},
     {"count/resumed", "Times a suspended task resumed", &worker::resumed},
     {"count/yields", "Times a task yielded", &worker::yields},

@@ -214,8 +214,8 @@ TEST(runtime, counters_tell_what_happened) {
   });
   rt.run([] {});
   const auto value = [&rt](const char* name) { return rt.counters().query(name).value().at(0).value; };
-  EXPECT_EQ(value("/threads{locality#0/total}/count/taken-back"), 10);
-  EXPECT_EQ(value("/threads{locality#0/worker-thread#0}/count/taken-back"), 10);
+  EXPECT_EQ(value("/threads{locality#0/total}/count/run-inline"), 10);
+  EXPECT_EQ(value("/threads{locality#0/worker-thread#0}/count/run-inline"), 10);
   EXPECT_EQ(value("/threads{locality#0/total}/count/spawned"), 15);
   EXPECT_EQ(value("/threads{locality#0/total}/count/suspended"), 1);
   EXPECT_EQ(value("/threads{locality#0/total}/count/resumed"), 1);

@@ -25,7 +25,7 @@ void make_others_watch() {
 }
 
 // Tasks that are run inline immediately wake no worker; a task that is not run inline is found nevertheless.
-TEST(watcher, finds_a_single_task_that_its_maker_does_not_take_back) {
+TEST(watcher, finds_a_single_task_that_its_maker_does_not_run_inline) {
   for (const unsigned workers : {2u, 3u}) {
     runtime rt({.workers = workers, .bind = false});
     for (int round = 0; round < 20; ++round) {

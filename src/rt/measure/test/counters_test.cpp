@@ -62,7 +62,7 @@ TEST(counters, tasks_and_yields_are_counted_one_by_one) {
     });
     // The last task is counted after it has signalled this thread.
     EXPECT_TRUE(comes_true(
-        [&] { return value(rt, "/threads/count/scheduled") + value(rt, "/threads/count/taken-back") == 51; }));
+        [&] { return value(rt, "/threads/count/scheduled") + value(rt, "/threads/count/run-inline") == 51; }));
     const double yields = value(rt, "/threads/count/yields");
     EXPECT_EQ(yields, deterministic ? yields : 150);  // there, the seed adds yields
     EXPECT_GE(yields, 150);
