@@ -43,6 +43,7 @@ constexpr std::string_view watched[] = {
     "/scheduler{locality#0/total}/queue/placed",
     "/scheduler{locality#0/total}/tasks/suspended",
     "/gpu{locality#0/device#*}/time/busy",
+    "/calls{locality#0/total}/time/unanswered",
 };
 /// At the end only. Kernel events are per worker in a runtime, and per process under plx-exec.
 constexpr std::string_view final_ones[] = {

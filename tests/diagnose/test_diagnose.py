@@ -5,17 +5,19 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import launched
 import pytest
 from built import BIN, ROOT, needs
 
 pytest.importorskip("numpy")
 
-PROGRAM = BIN / "diagnose_cases"
+PROGRAM, JOB = BIN / "diagnose_cases", BIN / "diagnose_job"
 pytestmark = [pytest.mark.alone, *needs("diagnose_cases")]
 
 
@@ -153,6 +155,22 @@ def test_a_program_that_provokes_a_sentence_gets_it_first(check, wanted):
 @pytest.mark.parametrize("wanted", PAIRS)
 def test_a_similar_program_does_not_get_it(check, wanted):
     check(PAIRS[wanted][1], lambda said: not any(wanted in causes(found) for found in said["findings"]))
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started")
+@pytest.mark.skipif(not JOB.exists(), reason=f"{JOB} is not built")
+@pytest.mark.parametrize("case", ["late", "early"])
+def test_answers_of_another_locality_that_are_late(tmp_path, case):
+    """The root needs an answer that takes 20 ms at once, or 40 ms later."""
+    settings = launched.environment(PLX_DIAGNOSE="1", PLX_OUTPUT=str(tmp_path / "run"))
+    command = launched.command(2, JOB, case)
+    subprocess.run(command, env=settings, check=True, timeout=600, capture_output=True, preexec_fn=raise_priority)
+    said = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
+    if case == "late":
+        first = next(found for found in said["findings"] if found["id"] not in OF_ANY)
+        assert first["id"] == "answers" and first["late"] and first["locality"] == 1
+    else:
+        assert "answers" not in ids(said)
 
 
 def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers_of_workers(tmp_path):

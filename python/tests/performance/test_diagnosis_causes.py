@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from test_diagnosis import TOTAL, folder_of, only, write
+from test_diagnosis import TOTAL, folder_of, ids, job_of, only, write
 
 from parallax.performance.diagnosis import diagnose
 
@@ -68,6 +68,27 @@ def test_workers_that_wait_for_a_device(tmp_path):
 @pytest.mark.parametrize("busy_s, unattributed_s", [(0.05, 1.6), (0.8, 0.1)])
 def test_a_device_that_is_idle_or_beside_tasks_is_no_cause(tmp_path, busy_s, unattributed_s):
     assert "device" not in {f.id for f in diagnose(beside_device(tmp_path / "r", busy_s, unattributed_s)).findings}
+
+
+def calling(path, unanswered_s, other_s):
+    """A root of two workers, idle for 0.8 s as no task ran, for unanswered_s of it with calls to a locality that worked other_s."""
+    run = job_of(folder_of(path, workers=((0.2, 0.0, 0.8),) * 2, profile=[("host", 100, 0.4, 0.01)]), [0.4, other_s])
+    with open(run / "diagnose.csv", "a") as f:
+        for i in range(21):
+            f.write(f"{0.05 * i},/calls{{locality#0/total}}/time/unanswered,{unanswered_s * i / 20},s\n")
+            f.write(f"{0.05 * i},{TOTAL}idle/unattributed,{1.6 * i / 20},s\n")
+    return run
+
+
+@pytest.mark.parametrize("other_s, advice", [(0.7, "Make the tasks that answer faster"), (0.01, "The messages themselves")])
+def test_workers_that_wait_for_answers(tmp_path, other_s, advice):
+    first = diagnose(calling(tmp_path / "r", 0.7, other_s)).findings[0]
+    assert first.id == "answers" and first.share == pytest.approx(0.7) and first.suggestion.startswith(advice)
+    assert "calls to other localities had no answer; of these, locality 1 was in tasks most" in first.text
+
+
+def test_calls_that_are_answered_at_once_are_no_cause(tmp_path):
+    assert "answers" not in ids(calling(tmp_path / "r", 0.05, 0.7))
 
 
 def crowded(path, on_core, own):

@@ -1,5 +1,6 @@
 #include "net/core/node.hpp"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -145,7 +146,11 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
   rt.when_counted(
       [](void* self, probe::counter_registry& r) {
         auto& n = *static_cast<node*>(self);
-        return add_port_counters(r, n.port_, n.runtime_.recorder());
+        auto added = add_port_counters(r, n.port_, n.runtime_.recorder());
+        added.push_back(r.add({fmt::format("/calls{{{}/total}}/time/unanswered", r.locality_name()), "s",
+                               "Time in which at least one call to another locality had no answer", true},
+                              [&n] { return seconds(n.replies_.time_waited()); }));
+        return added;
       },
       this);
   if (size_ > 1 && probe::wants_trace(*rt.options().measure)) port_.messages().start();  // before the first message

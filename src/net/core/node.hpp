@@ -69,6 +69,8 @@ class reply_table {
   std::vector<reply_target*> take_all(locality_id asked);
   /// The number of entries.
   [[nodiscard]] std::size_t size() const noexcept;
+  /// For how long there was at least one entry, in ticks.
+  [[nodiscard]] plx::ticks time_waited() const noexcept;
 
  private:
   struct slot {
@@ -92,6 +94,7 @@ class reply_table {
   std::vector<forward> forwards_;  // of calls that have not reached that locality, as far as is known
   std::uint32_t first_free_ = none;
   std::size_t used_ = 0;
+  plx::ticks waits_since_ = 0, waited_ = 0;  // the first: while used_ != 0
 };
 
 /// A component of a node: created at its first use, destroyed with the node. It reaches its counterparts on other

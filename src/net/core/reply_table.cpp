@@ -17,7 +17,7 @@ std::uint64_t reply_table::add(reply_target& t, locality_id asked) {
   slot& s = slots_[index];
   first_free_ = s.next_free;
   s.target = &t;
-  ++used_;
+  if (used_++ == 0) waits_since_ = now_ticks();
   return (std::uint64_t{s.turn} << 32) | index;
 }
 
@@ -25,7 +25,7 @@ reply_target* reply_table::release(std::uint32_t index) noexcept {
   slot& s = slots_[index];
   if (++s.turn == 0) s.turn = 1;  // 0 is not a valid number
   s.next_free = std::exchange(first_free_, index);
-  --used_;
+  if (--used_ == 0) waited_ += now_ticks() - waits_since_;
   reply_target* const t = std::exchange(s.target, nullptr);
   if (t->by_any && !forwards_.empty()) [[unlikely]]
     std::erase_if(forwards_, [index](const forward& f) { return static_cast<std::uint32_t>(f.id) == index; });
@@ -75,6 +75,11 @@ std::vector<reply_target*> reply_table::take_all(locality_id asked) {
 std::size_t reply_table::size() const noexcept {
   const plx::detail::spin_guard guard(lock_);
   return used_;
+}
+
+plx::ticks reply_table::time_waited() const noexcept {
+  const plx::detail::spin_guard guard(lock_);
+  return waited_ + (used_ != 0 ? now_ticks() - waits_since_ : 0);
 }
 
 }  // namespace plx::net

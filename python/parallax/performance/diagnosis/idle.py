@@ -1,7 +1,8 @@
 """When the workers were idle, and what else was true at that time; idle_rules.py has the rules about it.
 
 The idle time of each interval between two samples of diagnose.csv goes to exactly one cause. In order of precedence:
-ready tasks waited in queues; tasks waited for a lock; no task ran and a device was busy; about one worker had work; the rest. So causes sum to the idle time,
+ready tasks waited in queues; tasks waited for a lock; no task ran and a device was busy; no task ran and calls to
+other localities had no answer; about one worker had work; the rest. So causes sum to the idle time,
 and two things are called simultaneous only where both were seen in one interval. Without samples of the idle time nothing
 is placed, and all of it is rest.
 
@@ -23,6 +24,7 @@ from .evidence import Evidence, all_threads, scheduler
 least_part = 0.10  # of all workers' time, idle for one cause
 most_alone = 1.25  # workers with work, on average over an interval
 queues = ("queue/length", "queue/injected", "queue/placed")
+unanswered = "/calls{locality#0/total}/time/unanswered"
 locks = ("mutex", "shared_mutex", "recursive_mutex", "timed_mutex", "spinlock")
 
 
@@ -62,6 +64,7 @@ class IdleTime:
     queued: Phase
     locked: Phase
     device: Phase
+    calls: Phase
     alone: Phase
     rest_s: float
     mean_queued: float = 0.0  # tasks in queues, in the intervals of `queued`
@@ -82,7 +85,7 @@ class IdleTime:
 def idle_time(e: Evidence) -> IdleTime:
     bins = bins_of(e)
     if bins is None:
-        return IdleTime(False, Phase(), Phase(), Phase(), Phase(), e.idle_s)
+        return IdleTime(False, Phase(), Phase(), Phase(), Phase(), Phase(), e.idle_s)
     edges, total, idle = bins
     length, left = np.diff(edges), idle.copy()
     queued = _least_queued(e, edges)
@@ -92,24 +95,28 @@ def idle_time(e: Evidence) -> IdleTime:
     left = left - locked
     device = np.minimum(left, _idle_beside_devices(e, edges, total))
     left = left - device
+    calls = np.minimum(left, np.minimum(_rate(e.series(unanswered), edges) * total, _no_task(e, edges)))
+    left = left - calls
     busy = total - idle
     alone = (busy <= most_alone) & (left >= 0.5 * idle) & (left > 0)
     if e.threads is not None:  # a finding of its own reports waits for locks
         alone = (total if e.waited_s(*locks) >= 0.1 * e.worker_time_s else busy) <= most_alone
     is_late, is_locked = late > 0, locked > 0.25 * np.maximum(total, 1.0)
     is_device = device > 0.25 * np.maximum(total, 1.0)
+    is_calls = calls > 0.25 * np.maximum(total, 1.0)
     # The samples may cover a little more or less than the workers' own clocks.
     scale = min(1.0, e.idle_s / float(np.sum(idle * length))) if np.any(idle > 0) else 0.0
     alone_s = scale * float(np.sum((left * length)[alone]))
     return IdleTime(
         True, Phase(_spans(edges, is_late), scale * float(np.sum(late * length))),
         Phase(_spans(edges, is_locked), scale * float(np.sum(locked * length))),
-        Phase(_spans(edges, is_device), scale * float(np.sum(device * length))), Phase(_spans(edges, alone), alone_s),
-        max(0.0, e.idle_s - alone_s - scale * float(np.sum((late + locked + device) * length))),
+        Phase(_spans(edges, is_device), scale * float(np.sum(device * length))),
+        Phase(_spans(edges, is_calls), scale * float(np.sum(calls * length))), Phase(_spans(edges, alone), alone_s),
+        max(0.0, e.idle_s - alone_s - scale * float(np.sum((late + locked + device + calls) * length))),
         _mean(queued, length, is_late), _mean(busy, length, alone),
         {
             "queued": scale * late * length, "locked": scale * locked * length,
-            "device": scale * device * length, "alone": scale * left * length * alone,
+            "device": scale * device * length, "calls": scale * calls * length, "alone": scale * left * length * alone,
             "rest": scale * left * length * ~alone, "capacity": length * (e.worker_time_s / float(np.sum(length))),
         },
     )  # fmt: skip
@@ -178,7 +185,12 @@ def _idle_beside_devices(e: Evidence, edges: np.ndarray, total: np.ndarray) -> n
     longest_s = max((row["max_s"] for row in e.device_rows), default=0.0)
     for name in e.names("/gpu{locality#0/", "}/time/busy"):  # counted when an operation ends
         busy = np.maximum(busy, np.minimum(_rate(e.series(name), edges, longest_s), 1.0))
-    return np.minimum(busy * total, _rate(e.series(all_threads + "idle/unattributed"), edges))
+    return np.minimum(busy * total, _no_task(e, edges))
+
+
+def _no_task(e: Evidence, edges: np.ndarray) -> np.ndarray:
+    """Mean number of workers that were idle in each interval [n] as no task ran."""
+    return _rate(e.series(all_threads + "idle/unattributed"), edges)
 
 
 def _rate(series, edges: np.ndarray, longest_s: float = 0.0) -> np.ndarray:

@@ -56,7 +56,7 @@ def _findings(e: Evidence) -> list:
     if not e.lived_equally:
         return _of_threads(e)
     parts = idle_time(e)
-    found = [_queued(e, parts), _locked(e, parts), _on_devices(e, parts), _single_tasks(e, parts)]
+    found = [_queued(e, parts), _locked(e, parts), _on_devices(e, parts), _for_answers(e, parts), _single_tasks(e, parts)]
     if found[-1] is None:
         found += _other_causes(e, parts, any(found))
     found = [finding for finding in found if finding is not None]
@@ -187,6 +187,27 @@ def _on_devices(e: Evidence, parts: IdleTime):
         "PLX_TRACE=1 shows the device beside the workers."
     )
     return _claim(e, "device", phase.idle_s, text, advice, {"device": row["device"], "kernel": row["name"]}, sure)
+
+
+def _for_answers(e: Evidence, parts: IdleTime):
+    """No task ran, and calls to other localities had no answer, in the same intervals."""
+    phase, sure = parts.calls, parts.sure(e, "calls")
+    others = [row for row in e.localities if row["locality"] != 0]
+    if not sure or not others:
+        return None
+    row = max(others, key=lambda row: row["exec_s"])
+    when = phase.when(e.wall_s) if phase.spans else "For a part of the run"
+    text = (
+        f"{when} workers were idle for {seconds(phase.idle_s)} of their time as no task ran and calls to other localities had no "
+        f"answer; of these, locality {row['locality']} was in tasks most, for {seconds(row['exec_s'])} in all"
+    )
+    late = row["exec_s"] >= 0.5 * phase.length_s
+    advice = (
+        "Make the tasks that answer faster, or call before the answer is needed and run other tasks meanwhile."
+        if late
+        else "The messages themselves take that time: call before the answer is needed, several at a time, with more work each."
+    )
+    return _claim(e, "answers", phase.idle_s, text, advice, {"locality": row["locality"], "late": late}, sure)
 
 
 def _single_tasks(e: Evidence, parts: IdleTime):

@@ -42,7 +42,12 @@ TEST(PortCounters, CountExactly) {
       if (i == 3) this_thread::sleep_for(std::chrono::microseconds(80));
       if (i == 6) this_thread::sleep_for(std::chrono::microseconds(200));
     }
-    EXPECT_EQ(async<&counted>(1, 1).get(), 2);
+    auto call = async<&counted>(1, 1);
+    const double begun_s = value(r, "/calls/time/unanswered");
+    EXPECT_EQ(call.get(), 2);
+    const double waited_s = value(r, "/calls/time/unanswered");
+    EXPECT_GT(waited_s, begun_s);
+    EXPECT_EQ(value(r, "/calls/time/unanswered"), waited_s);
     this_thread::sleep_for(std::chrono::milliseconds(3));
     EXPECT_EQ(value(r, "/coalescing/count/parcels@*posted"), 9);
     EXPECT_EQ(value(r, "/coalescing/count/messages@*posted"), 3);  // 1, 4, 4
