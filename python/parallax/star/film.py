@@ -137,7 +137,7 @@ class Units:
     def temperature(self) -> tuple:
         """p / rho, which is k T / (mu m_u) of an ideal gas."""
         factor = (self.length / self.time) ** 2 if self.length else 1.0
-        return factor, f"temperature p/ρ ({'cm² s$^{-2}$' if self.length else 'code units'})"
+        return factor, f"p/ρ, temperature of an ideal gas ({'cm² s$^{-2}$' if self.length else 'code units'})"
 
     def bar(self, width: float) -> tuple:
         """(length in code units, its label) of a scale bar."""

@@ -8,6 +8,7 @@
 #include <numbers>
 #include <tuple>
 
+#include "base/assert.hpp"
 #include "base/config.hpp"
 #include "star/diagnostics/cell_sums.hpp"
 #include "star/hydro/state.hpp"
@@ -82,6 +83,7 @@ star_diagnostics::star_diagnostics(const gas& g, const input& options, const set
       angle_(pair_count(stars_.size()), 0.0),
       phase_(angle_.size(), unknown),
       disrupted_at_(unknown) {
+  PLX_ASSERT(star_of_species_.size() <= static_cast<std::size_t>(s.hydro.n_species), star_of_species_.size());
   list_columns();
 }
 

@@ -25,7 +25,7 @@ void driving_options::describe(config_table& t) {
 result<void> driving_options::check(const eos_parameters& eos) const {
   if (!present()) return {};
   if (!(period > 0.0)) return error{fmt::format("driving.period = {:g}: expected a time above 0", period)};
-  if (heating != 0.0 && !equation_of_state(eos).is_like_ideal())
+  if (heating != 0.0 && !equation_of_state(eos).has_gamma_law())
     return error{fmt::format("driving.heating: expected 0 with eos.kind = \"{}\", or an ideal gas", name_of(eos.kind))};
   return {};
 }

@@ -54,7 +54,7 @@ struct degenerate_electrons {
 #if defined(PLX_HYDRO_ONE_LANE)
   PLX_INLINE
 #else
-  PLX_CALLED
+  PLX_NOINLINE
 #endif
   static values values_at(double a, double inverse_b, vd density) {
     const vd one = all(1.0), x3 = at_least(1e-250, density * all(inverse_b));
@@ -89,6 +89,7 @@ struct degenerate_electrons {
 template <class Curve>
 struct gas_law {
   static constexpr bool has_curve = Curve::present;
+  static constexpr bool tracer_has_density = false;  ///< the thermal energy of a tracer depends on the density
   using cold = typename Curve::values;
 
   double gamma;

@@ -24,6 +24,7 @@ namespace {
 
 /// The functions of gas_law (eos.hpp), with the same requirements.
 struct radiating_gas {
+  static constexpr bool tracer_has_density = true;
   /// The values at a density.
   struct cold {
     vd gas;  ///< rho R
@@ -47,7 +48,7 @@ struct radiating_gas {
   PLX_INLINE static vd thermal_energy(vd e, const cold&) { return e; }
   PLX_INLINE static vd internal_energy_of_thermal(vd thermal, const cold&) { return thermal; }
   PLX_INLINE static vd thermal_energy_of_part(vd e, vd, vd) { return e; }
-  PLX_CALLED vd internal_energy(vd p, const cold& c) const { return energy_at(temperature_of_pressure(p, c), c); }
+  PLX_NOINLINE vd internal_energy(vd p, const cold& c) const { return energy_at(temperature_of_pressure(p, c), c); }
   PLX_INLINE vd thermal_energy_of(double part, vd weight, vd p, const cold& c) const {
     return all(part) * (weight * internal_energy(p, c));
   }
@@ -57,7 +58,7 @@ struct radiating_gas {
 
   // ---- pressures
   /// Below 0 for energies below 0.
-  PLX_CALLED vd pressure(vd thermal, const cold& c) const {
+  PLX_NOINLINE vd pressure(vd thermal, const cold& c) const {
     const vd t = temperature_of_energy(thermal, c);
     return (c.gas * t + radiation_pressure(t)) + all(gamma - 1.0) * vmin(all(0.0), thermal);
   }
@@ -66,14 +67,14 @@ struct radiating_gas {
   PLX_INLINE static vd thermal_difference(vd pa, const cold&, vd pb, const cold&) { return vabs(pb - pa); }
 
   // ---- the entropy tracer
-  PLX_CALLED vd tracer(vd thermal, const cold& c) const {
+  PLX_NOINLINE vd tracer(vd thermal, const cold& c) const {
     const vd t = temperature_of_energy(thermal, c), rho = c.gas * all(1.0 / r);
     const vd of_gas = all(1.0 / gamma) * logarithm(at_least(1e-250, c.gas * t * all(1.0 / (gamma - 1.0))));
     const vd of_radiation = all(4.0 / 3.0 * (gamma - 1.0) / gamma * a) * (t * t * t) / c.gas;
     const vd l = of_radiation + (of_gas - logarithm(rho));
     return rho * select(less(l, all(0.0)), exponential(l), all(1.0) + l);
   }
-  PLX_CALLED vd thermal_energy_of_tracer(vd tracer, const cold& c) const {
+  PLX_NOINLINE vd thermal_energy_of_tracer(vd tracer, const cold& c) const {
     const vd rho = c.gas * all(1.0 / r), f = tracer / rho;
     const vd l = select(less(f, all(1.0)), logarithm(at_least(1e-250, f)), f - all(1.0));
     const double s = (gamma - 1.0) / r, s2 = s * s;
@@ -84,7 +85,7 @@ struct radiating_gas {
   }
 
   // ---- sound. rho c^2 = p_g + (gamma - 1) (p_g + 4 p_r)^2 / (p_g + 12 (gamma - 1) p_r), gamma times this pressure.
-  PLX_CALLED vd acoustic_pressure(vd p, const cold& c) const { return acoustic_at(temperature_of_pressure(p, c), c); }
+  PLX_NOINLINE vd acoustic_pressure(vd p, const cold& c) const { return acoustic_at(temperature_of_pressure(p, c), c); }
   PLX_INLINE vd bulk_modulus(double part, vd weight, vd acoustic) const {
     return all(part * gamma) * weight * acoustic;
   }
@@ -94,7 +95,7 @@ struct radiating_gas {
 
  private:
   /// T >= 0 with q T^4 + b T = value; 0 for values below 0.
-  PLX_CALLED static vd root(double q, vd b, vd value) {
+  PLX_NOINLINE static vd root(double q, vd b, vd value) {
     value = at_least(0.0, value);
     vd t = vmin(vsqrt(vsqrt(value * all(1.0 / q))), value / b);
     for (int step = 0; step < 5; ++step) {

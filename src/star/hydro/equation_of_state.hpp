@@ -25,8 +25,8 @@ class equation_of_state {
 
   const eos_parameters& parameters() const { return p_; }
   double gamma() const { return p_.gamma; }
-  /// Does c^2 = gamma (p + p_inf) / rho hold, with exact solutions as those of an ideal gas?
-  bool is_like_ideal() const { return p_.kind == eos_kind::ideal || p_.kind == eos_kind::stiffened; }
+  /// Whether c^2 = gamma (p + p_inf) / rho, with exact solutions as those of an ideal gas.
+  bool has_gamma_law() const { return p_.kind == eos_kind::ideal || p_.kind == eos_kind::stiffened; }
   /// p_inf of a stiffened gas, otherwise 0: pressure + offset is positive.
   double pressure_offset() const { return p_.kind == eos_kind::stiffened ? p_.p_inf : 0.0; }
   /// The pressure without thermal energy: P_c of the density, -p_inf of a stiffened gas, 0 of an ideal one. Valid

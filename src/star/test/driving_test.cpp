@@ -200,7 +200,10 @@ TEST(Driving, WrongOptionsAreRefused) {
             "driving.period = 0: expected a time above 0");
   const auto cold = blast(stars({"eos.kind=white_dwarf", "eos.electron_pressure=1", "eos.electron_density=1"}));
   EXPECT_EQ(cold->prepare().error().message,
-            "driving.heating: expected 0 with eos.kind = \"white_dwarf\", or another equation of state");
+            "driving.heating: expected 0 with eos.kind = \"white_dwarf\", or an ideal gas");
+  const auto bright = blast(stars({"eos.kind=radiation", "eos.gas_constant=1", "eos.radiation_constant=1"}));
+  EXPECT_EQ(bright->prepare().error().message,
+            "driving.heating: expected 0 with eos.kind = \"radiation\", or an ideal gas");
 }
 
 }  // namespace

@@ -15,9 +15,9 @@
 #include "star/hydro/parameters.hpp"
 
 #define PLX_INLINE PLX_DEVICE inline __attribute__((always_inline))
-// Functions of some hundred instructions that many kernels use: called, because the kernels would be a third longer or
-// more and take minutes to compile for devices.
-#define PLX_CALLED PLX_DEVICE [[gnu::noinline]] inline
+// Functions of some hundred instructions that many kernels use: inlined, the kernels would be a third longer or more,
+// and take minutes to compile for devices.
+#define PLX_NOINLINE PLX_DEVICE inline __attribute__((noinline))
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {

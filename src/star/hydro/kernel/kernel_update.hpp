@@ -42,13 +42,14 @@ PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species
 /// density. Returns the kinetic energy.
 template <class Eos>
 PLX_INLINE vd raise_density(const hydro_parameters& p, const Eos& eos, const typename Eos::cold& cold, vd density_in,
-                            vd density, vd (&m)[3], vd& total, vd tracer) {
+                            vd density, vd (&m)[3], vd& total, vd& tracer) {
   vm thin = less(density_in, density), none = not_less(all(0.0), density_in);
   vd kinetic_in = kinetic_energy(m[0], m[1], m[2], all(1.0) / select(none, density, density_in));
   vd thermal = select(none, all(0.0), thermal_energy(p, eos, eos.at(density_in), total, kinetic_in, tracer));
   for (vd& component : m) component = select(none, all(0.0), component);
   vd kinetic = kinetic_energy(m[0], m[1], m[2], all(1.0) / density);
   total = select(thin, kinetic + eos.internal_energy_of_thermal(thermal, cold), total);
+  if constexpr (Eos::tracer_has_density) tracer = select(thin, eos.tracer(thermal, cold), tracer);
   return kinetic;
 }
 

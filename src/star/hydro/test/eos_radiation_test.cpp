@@ -78,6 +78,27 @@ TEST(eos_radiation, invalid_energies_stay_invalid) {
   EXPECT_GE(eos.thermal_energy_of_tracer(1.0, 0.0), 0.0);
 }
 
+// Its tracer, from which the thermal energy comes because kinetic energy dominates, depends on the density.
+TEST(eos_radiation, cells_below_the_floor_of_the_density_keep_their_thermal_energy) {
+  hydro_parameters p;
+  p.eos = radiating(1.0, 1.0);
+  p.density_floor = 0.1;
+  const equation_of_state eos(p.eos);
+  test_block b(p, 8);
+  b.fill([](double, double, double) {
+    primitive w;
+    w.density = 1e-3, w.velocity = {1e6, 0.0, 0.0}, w.pressure = 1e-3 + 1.0 / 3.0;  // T = 1
+    return w;
+  });
+  stage_output out;
+  check_cells(p, b.u().data(), 8, b.dx(), {{0, 0, 0}, {8, 8, 8}}, out);
+  EXPECT_EQ(out.density_floors, 512);
+  const primitive w = b.cell(3, 3, 3);
+  EXPECT_EQ(w.density, 0.1);
+  const double before = eos.internal_energy(1e-3, 1e-3 + 1.0 / 3.0);
+  EXPECT_NEAR(eos.internal_energy(0.1, w.pressure), before, 1e-12 * before);
+}
+
 /// The state behind a shock into (rho, p) at rest that compresses it to `dense`, in the frame of the gas ahead.
 struct shock {
   double density, velocity, pressure, speed;

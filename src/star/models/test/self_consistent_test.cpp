@@ -10,6 +10,7 @@
 
 #include "rt/runtime.hpp"
 #include "star/exact/lane_emden.hpp"
+#include "star/gravity/passes.hpp"
 #include "star/models/model_file.hpp"
 
 namespace plx::star::models {
@@ -103,7 +104,7 @@ double energy_error_of_the_mesh(const model& m) {
       const double rho = m.at(m.field->centre(b, c)).density;
       sum += rho * rho * std::pow(mesh.cell_width(b), 5);
     }
-  return 0.9458 * m.gravity * sum / -m.potential;
+  return 0.5 * gravity::own_part * m.gravity * sum / -m.potential;
 }
 
 TEST(Model, VirialErrorsFallWithTheResolution) {

@@ -51,7 +51,7 @@ result<void> plane_riemann::do_prepare() {
   auto direction = plane_direction::make(options_.direction, setting(), (section_ + ".direction").c_str());
   if (!direction) return direction.error();
   direction_ = *direction;
-  if (eos().is_like_ideal()) solution_.emplace(state(options_.left), state(options_.right), eos().gamma());
+  if (eos().has_gamma_law()) solution_.emplace(state(options_.left), state(options_.right), eos().gamma());
   return {};
 }
 
