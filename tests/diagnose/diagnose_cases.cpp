@@ -4,7 +4,6 @@
 //
 // The slowness of each follows from its structure, not from the machine, so that the cores may be shared with others.
 // Tasks that must take a known time hold their worker in a sleep of the operating system.
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,7 +12,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <thread>
 #include <utility>
@@ -180,28 +178,6 @@ void io() {
   sender.join();
 }
 
-/// Writes to a file, with each task's data on the disk before it ends.
-void write_file(bool to_the_disk) {
-  char name[] = "diagnose_cases_XXXXXX";  // in the current folder
-  const int file = mkstemp(name);
-  if (file < 0) std::abort();
-  unlink(name);
-  const std::vector<char> data(std::size_t{64} << 10, 'x');
-  const ticks end = now_ticks() + ticks_from(0.8);
-  while (now_ticks() < end) {
-    task_group g;
-    for (int i = 0; i < 8; ++i)
-      g.run(named("write"), [&] {
-        if (!to_the_disk) compute(1e-3);
-        if (pwrite(file, data.data(), data.size(), 0) < 0 || (to_the_disk && fsync(file) != 0)) std::abort();
-      });
-    g.wait();
-  }
-  close(file);
-}
-void disk() { write_file(true); }
-void no_disk() { write_file(false); }
-
 /// Steps of four tasks, of which another one in each step takes four times as long as the others.
 void imbalance_that_moves() {
   for (int step = 0; step < 20; ++step) {
@@ -355,8 +331,6 @@ constexpr known_case cases[] = {
     {"sleeping", 4, sleeping},
     {"false_sharing", 2, count_up<sizeof(std::atomic<long>)>},
     {"padded", 2, count_up<64>},
-    {"disk", 2, disk},
-    {"no_disk", 2, no_disk},
     {"imbalance_that_moves", 4, imbalance_that_moves},
     {"coarse", 4, coarse},
     {"fine", 4, fine},

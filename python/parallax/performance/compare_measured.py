@@ -110,7 +110,7 @@ def compare_time(a: Evidence | None, b: Evidence | None):
 
 # ---- tasks and waits ----
 
-least_slowdown = 1.25  # of a task type, with more workers: its tasks hold each other up
+least_slowdown = 1.25  # of a task type, with more workers: its tasks slow each other down
 least_of_tasks = 0.1  # of the time in tasks: types with less are not judged
 
 
@@ -134,7 +134,7 @@ def compare_slowdown(a: Evidence | None, b: Evidence | None):
         if slower >= least_slowdown:
             section.sentences.append(
                 f'with {many.n_workers} workers a call of "{short(name)}" takes {trimmed(slower, 2)} times the CPU time of one with '
-                f"{few.n_workers}: its tasks hold each other up. They write to the same cache lines (false sharing: give each worker "
+                f"{few.n_workers}: its tasks slow each other down. They write to the same cache lines (false sharing: give each worker "
                 "its own, 64 bytes apart), use all of the memory bandwidth (smaller types, more work per byte), or share a core"
             )
     return section

@@ -68,4 +68,13 @@ def test_without_a_trace_nothing_is_asked(tmp_path, answers):
 @pytest.mark.parametrize("answer", ["", "no JSON"])
 def test_without_an_answer_nothing_is_predicted(tmp_path, answers, answer):
     answers(answer)
-    assert "replay" not in diagnose(serial(tmp_path / "r")).text()
+    found = diagnose(serial(tmp_path / "r"))
+    assert "replay" not in found.findings[0].text
+    assert f"the gain by replay ({tmp_path}/bin/plx-what-if gave no answer)" in found.not_judged
+
+
+def test_the_reason_of_a_failure_is_quoted(tmp_path, answers):
+    answers(ANSWER)
+    (tmp_path / "bin" / "plx-what-if").write_text("#!/bin/sh\necho plx-what-if: it is damaged >&2\nexit 1\n")
+    found = diagnose(serial(tmp_path / "r"))
+    assert "the gain by replay (plx-what-if: it is damaged)" in found.not_judged

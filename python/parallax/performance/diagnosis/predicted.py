@@ -23,9 +23,14 @@ def predict(e: Evidence, finding: Finding) -> str:
         return ""
     try:
         done = subprocess.run([program, str(trace), "--json", *question], capture_output=True, text=True, timeout=longest_s, check=False)
+    except subprocess.TimeoutExpired:
+        return f"{program} gave no answer within {longest_s:g} s"
+    except OSError as problem:
+        return f"cannot run {program}: {problem.strerror}"
+    try:
         answer = json.loads(done.stdout)
-    except (OSError, subprocess.TimeoutExpired, ValueError):
-        return ""  # plx-what-if names what is wrong with the trace; the diagnosis does not need it
+    except ValueError:
+        return (done.stderr.strip().splitlines() or [f"{program} gave no answer"])[-1]
     if answer["refusal"]:
         return answer["refusal"]
     prediction = answer["predictions"][0]
