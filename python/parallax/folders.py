@@ -47,7 +47,7 @@ def _content(folder: Path) -> tuple:
     if program in runs_of:
         return f"a run of {program}", f"./plx report {folder} draws it"
     if "threads.csv" in names:
-        return "measurements of plx-exec", f"./plx diagnose {folder} explains them"
+        return "measurements of plx-exec", f"./plx diagnose {folder} reads them"
     if names & {"workers.csv", "profile.csv", "waits.csv", "diagnose.csv"}:
-        return "measurements of a program", f"./plx diagnose {folder} explains them"
+        return "measurements of a program", f"./plx diagnose {folder} reads them"
     return ("other files" if names else "an empty folder"), None

@@ -23,7 +23,7 @@ CONTENTS = {
     "line\nbreak": {},
 }
 REPORT = "./plx report {0} draws it"
-DIAGNOSE = "./plx diagnose {0} explains them"
+DIAGNOSE = "./plx diagnose {0} reads them"
 OUT = "name the folder that --out gave it"
 MEASURE = "run the program with PLX_DIAGNOSE=1, any other program under plx-exec -d"
 ONE = "give one of them, such as {0}/rank-0"

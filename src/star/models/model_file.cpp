@@ -101,8 +101,8 @@ result<void> write_model(const std::string& path, const model& m, const model_or
   mesh::checkpoint_state state{origin.build, origin.options, origin.identity, {}};
   const auto add = [&](std::string name, numbers n) { state.numbers.emplace_back(std::move(name), std::move(n)); };
   add("model_domain", of_domain(mesh.box()));
-  add("model_whole", {m.gravity, m.omega, m.synchronous ? 1.0 : 0.0, m.kinetic, m.potential, m.pressure,
-                      m.angular_momentum, m.virial_error, m.energy_error});
+  add("model_totals", {m.gravity, m.omega, m.synchronous ? 1.0 : 0.0, m.kinetic, m.potential, m.pressure,
+                       m.angular_momentum, m.virial_error, m.energy_error});
   for (std::size_t s = 0; s < m.stars.size(); ++s) {
     add(fmt::format("model_star_{}", s), of_star(m.stars[s]));
     add(fmt::format("model_matter_{}", s), m.stars[s].gas.numbers());
@@ -124,7 +124,7 @@ result<model> read_model(const std::string& path, std::string* identity) {
     const numbers* n = c->state.find(name);
     return n != nullptr && (size == 0 || n->size() == size) ? n : nullptr;
   };
-  const numbers *domain = list("model_domain", 11), *whole = list("model_whole", 9);
+  const numbers *domain = list("model_domain", 11), *whole = list("model_totals", 9);
   if (domain == nullptr || whole == nullptr || c->variables.size() != 4) return no_model;
   model m;
   m.gravity = (*whole)[0], m.omega = (*whole)[1], m.synchronous = (*whole)[2] != 0.0, m.kinetic = (*whole)[3];
