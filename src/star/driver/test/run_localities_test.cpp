@@ -21,7 +21,6 @@
 #include "net/test/threads_test.hpp"
 #include "rt/runtime.hpp"
 #include "star/driver/run.hpp"
-#include "star/output/run_files.hpp"
 #include "star/output/run_folder.hpp"
 #include "star/state/gas.hpp"
 
@@ -142,7 +141,7 @@ state read(const std::string& checkpoint, const setup& s) {
     return all;
   }
   for (const auto& [name, list] : c->state.numbers)
-    if (name != "files" && !name.starts_with(run_files::last_row_of)) all.numbers.emplace_back(name, list);
+    if (name != "files" && !name.starts_with("last_row_")) all.numbers.emplace_back(name, list);
   for (const mesh::leaf& l : c->leaves) all.leaves.push_back(l.where);
   const auto m = mesh::block_mesh::from_leaves(s.domain, c->leaves).value();
   gas g(s);
