@@ -31,6 +31,12 @@ def test_too_few_tasks_at_a_time(tmp_path):
     assert finding.id == "coarse" and 'each of 80 tasks "relax" takes 35.0 ms, and workers were idle 60 times' in finding.text
 
 
+def test_equal_tasks_that_are_too_few_burden_the_same_worker_each_time(tmp_path):
+    workers = ((0.9, 0.0, 0.1), (0.62, 0.0, 0.38), (0.6, 0.0, 0.4), (0.58, 0.0, 0.42))
+    assert only(steps(tmp_path / "r", stddev_s=0.001, workers=workers)).id == "coarse"
+    assert only(steps(tmp_path / "s", workers=workers)).id == "imbalance"
+
+
 @pytest.mark.parametrize(
     "other",
     [

@@ -221,12 +221,15 @@ def _single_tasks(e: Evidence, parts: IdleTime):
     gap_s = e.idle_s / gaps
     busy = e.n_workers * row["total_s"] / (row["total_s"] + charged_s)  # workers with work, on average while it ran
     moves = float(np.max(e.tasks_of_workers) - np.mean(e.tasks_of_workers)) < least_imbalance * e.wall_s
-    if not least_gap * row["mean_s"] <= gap_s <= row["max_s"] or busy < least_beside or not moves:
+    if not least_gap * row["mean_s"] <= gap_s <= row["max_s"] or busy < least_beside:
         return None
+    unequal = row["stddev_s"] >= least_scatter * row["mean_s"]
+    if unequal and not moves:
+        return None  # imbalance() reports it; equal tasks that are too few may burden the same worker each time
     idle_s = parts.claimed_s("alone", "rest")
     idle = f"workers were idle {count(gaps)} times, for {seconds(gap_s)} on average, until such tasks ended"
     figures = {"gap_s": gap_s, "gaps": gaps, "mean_s": row["mean_s"], "max_s": row["max_s"]}
-    if row["stddev_s"] >= least_scatter * row["mean_s"]:
+    if unequal:
         in_tasks = f"{seconds(float(np.min(e.tasks_of_workers)))} to {seconds(float(np.max(e.tasks_of_workers)))}"
         return _claim(
             e, "uneven", idle_s,
