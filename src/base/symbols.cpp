@@ -138,8 +138,9 @@ class symbol_table {
             .push_back({s.st_value, s.st_value + std::max<std::uintptr_t>(s.st_size, 1), text + s.st_name});
       }
     }
+    // Not std::sort, whose recursion needs more stack than a task may have left.
     for (auto* all : {&functions_, &variables_})
-      std::sort(all->begin(), all->end(), [](const symbol& a, const symbol& b) { return a.begin < b.begin; });
+      std::stable_sort(all->begin(), all->end(), [](const symbol& a, const symbol& b) { return a.begin < b.begin; });
     return !functions_.empty();
   }
 

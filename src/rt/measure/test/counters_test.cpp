@@ -241,6 +241,10 @@ TEST(counters, naps_until_the_next_task_are_one_idle_period) {
   plx::runtime rt({.workers = 2, .bind = false});
   (void)rt.counters();
   rt.run([&rt] {  // the other worker naps meanwhile, as this task might add others
+    // It may sleep without naps since before this task: a task for it ends that.
+    std::atomic<bool> awake{false};
+    rt.get_executor().with_affinity(1 - *plx::worker_index()).post([&awake] { awake = true; });
+    EXPECT_TRUE(comes_true([&] { return awake.load(); }));
     const double sleeps = value(rt, "/threads/count/sleeps"), periods = value(rt, "/threads/count/idle-periods");
     EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/count/sleeps") >= sleeps + 5; }));
     EXPECT_LE(value(rt, "/threads/count/idle-periods"), periods + 1);
