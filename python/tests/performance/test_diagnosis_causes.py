@@ -111,7 +111,7 @@ def crowded(path, on_core, own):
 
 
 @pytest.mark.parametrize("own, by", [(0.9, "threads"), (0.1, "programs")])
-def test_who_used_the_cores(tmp_path, own, by):
+def test_the_user_of_the_cores_is_named(tmp_path, own, by):
     finding = only(crowded(tmp_path / "r", 0.5, own))
     assert finding.id == "off_core" and finding.figures["by"] == by
     said = {"threads": "as other threads of the program ran, which used 900 ms", "programs": "as other programs ran"}

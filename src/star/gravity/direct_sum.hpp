@@ -1,8 +1,8 @@
 // The errors of a solution of self-gravity: potential and accelerations of points against sums over all pairs, and the
 // sums of forces and torques, which vanish for pair forces.
 //
-// Thread safety: pure. Cost: a square root and a division for each sample and point, on the calling thread: 0.5 s for
-// 400 samples of 262,144 points. Example: star/test/gravity_test.cpp, bench/gravity.cpp
+// Thread safety: pure. Cost: a square root and two divisions for each sample and point, on the calling thread. Example:
+// star/test/gravity_test.cpp, bench/gravity.cpp
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,8 @@
 // without radiation, and 1 + L above, which cannot overflow where radiation dominates. L of a tracer gives T with v = 4
 // (gamma - 1) a T^3 / (rho R): v + ln v = 3 gamma L + (3 gamma - 4) ln rho + ln(4 a ((gamma - 1) / R)^4).
 //
-// Thread safety: pure. Cost: T about 35 instructions and 5 divisions for `lanes` cells, a tracer 250, its inverse 550.
+// Thread safety: pure. Cost for `lanes` cells: T two square roots and six divisions; a tracer also two logarithms and
+// an exponential; its inverse six logarithms, an exponential and a cube root.
 // Example: star/hydro/test/eos_radiation_test.cpp
 // Source: Mihalas & Mihalas (1984), Foundations of Radiation Hydrodynamics, section 71; Fritsch, Shafer & Crowley
 // (1973), Commun. ACM 16, 123, for v.

@@ -13,7 +13,7 @@ import subprocess
 from ...text import seconds, share_text
 from .evidence import Evidence, Finding
 
-longest_s = 60.0  # of the replay; large traces take some seconds
+longest_s = 60.0  # of the replay
 
 
 def predict(e: Evidence, finding: Finding) -> str:
