@@ -113,7 +113,7 @@ def check(root: Path) -> tuple[list[str], list[tuple[str, cost, float]]]:
             )
         elif found.memory > budget:
             problems.append(
-                f"{name} takes {found.memory:.0f} MB to compile (this time {found.seconds:.2f} s); expected at most "
+                f"{name} takes {found.memory:.1f} MB to compile (this time {found.seconds:.2f} s); expected at most "
                 f"{budget:.0f} MB: include less, or move templates out of it"
             )
     return problems, costs

@@ -80,12 +80,12 @@ void deliver(agas& a, locality_id to, detail::reference_updates&& l) {
 }  // namespace
 
 agas::agas(node& n) : node_(n), tables_(std::make_unique<detail::agas_tables>(n, *this, deliver)) {
-  counters_ = detail::add_agas_counters(n, *this);
+  tables_->counters = detail::add_agas_counters(n, *this);
 }
 
 // No task of this locality runs any more, and nothing is sent.
 agas::~agas() {
-  counters_.clear();
+  tables_->counters.clear();
   std::vector<std::unique_ptr<detail::object_record>> objects;
   for (detail::shard& s : tables_->shards) {
     for (auto& [id, record] : s.objects) objects.push_back(std::move(record));

@@ -43,12 +43,10 @@
 #include <atomic>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include "net/agas/gid.hpp"
 #include "net/core/node.hpp"
 #include "net/global.hpp"
-#include "probe/counters/counter_registry.hpp"
 #include "rt/future.hpp"
 
 namespace plx::net {
@@ -205,7 +203,6 @@ class agas final : public service {
   const std::unique_ptr<detail::agas_tables> tables_;
   std::atomic<std::uint64_t> stamps_{0}, numbers_{0};
   std::atomic<std::uint64_t> lookups_{0}, hits_{0}, misses_{0}, forwards_{0};  // the rest: detail::shard
-  std::vector<probe::registration> counters_;
 };
 
 }  // namespace plx::net

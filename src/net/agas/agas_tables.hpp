@@ -20,6 +20,7 @@
 #include "net/agas/gid.hpp"
 #include "net/core/node.hpp"
 #include "net/core/wire.hpp"
+#include "probe/counters/counter_registry.hpp"
 #include "rt/core/spinlock.hpp"
 
 namespace plx::net::detail {
@@ -293,6 +294,7 @@ struct agas_tables {
   loss_table losses;
   outbox out;
   std::vector<transit_table> sent;  // by receiver
+  std::vector<probe::registration> counters;
 };
 
 }  // namespace plx::net::detail
