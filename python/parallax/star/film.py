@@ -27,7 +27,7 @@ from ..folders import program_of, refusal
 from ..picture import dark
 from ..text import plural
 from .analysis import cost_per_update
-from .oblique import Oblique
+from .cross_section import CrossSection
 from .orbits import read_orbits
 from .run import Run
 
@@ -65,21 +65,18 @@ class Frame:
         self.time, self.step, self.blocks = mesh.time, mesh.cycle, mesh.n_blocks
         cost = cost_per_update(mesh, previous_cycle)
         self.images, self.extents = {}, {}
-        at = float(view.centre[2])
-        cut, pressure = mesh.slice("rho", "z", at), mesh.slice("press", "z", at)
-        x, y = view.centre[:2]
-        self.extents["face"] = tuple(np.subtract(cut.extent, (x, x, y, y)))
-        self.images["density", "face"] = cut.image(max_pixels=1024)
-        ratio = pressure.values.astype(float) / cut.values
-        self.images["temperature", "face"] = cut.image(ratio, max_pixels=1024)
-        self.outlines = cut.outlines() - np.array([x, y])
-        edge = Oblique(mesh, view.centre, phase, view.half[0], view.half[2])
-        self.extents["edge"] = edge.extent
-        self.images["density", "edge"] = edge.image("rho")
-        self.images["temperature", "edge"] = edge.image("press") / self.images["density", "edge"]
-        if cost is not None:
-            self.images["cost", "face"] = cut.image(1e6 * cost[cut.blocks])
-            self.images["cost", "edge"] = edge.of_blocks(1e6 * cost)
+        along = np.array([np.cos(phase), np.sin(phase), 0.0])
+        sections = {
+            "face": CrossSection(mesh, view.centre, (1, 0, 0), (0, 1, 0), view.half[0], view.half[1]),
+            "edge": CrossSection(mesh, view.centre, along, (0, 0, 1), view.half[0], view.half[2]),
+        }
+        for plane, section in sections.items():
+            self.extents[plane] = section.extent
+            self.images["density", plane] = section.image("rho")
+            self.images["temperature", plane] = section.image("press") / self.images["density", plane]
+            if cost is not None:
+                self.images["cost", plane] = section.of_blocks(1e6 * cost)
+        self.outlines = mesh.plane("z", float(view.centre[2])).outlines() - view.centre[:2]
 
 
 def _view(run: Run, indices: list, width: float | None) -> View:

@@ -7,9 +7,10 @@ from PIL import Image
 
 from parallax.cli import main
 from parallax.star import film as film_module
+from parallax.star.athdf import Mesh
+from parallax.star.cross_section import CrossSection
 from parallax.star.facts import Facts
 from parallax.star.film import Mp4, nice_length
-from parallax.star.oblique import Oblique
 from parallax.star.orbits import orbit_picture, read_orbits, wave_picture
 from parallax.star.parts import Physics
 from parallax.star.run import Run
@@ -24,6 +25,10 @@ def clumps(t):
         return {"rho": rho, "vel1": 0 * rho, "vel2": 0 * rho, "vel3": 0 * rho, "press": rho**2}
 
     return fields
+
+
+def places(x, y, z):
+    return {"rho": x + 0 * y * z, "press": y + 0 * x * z}
 
 
 @pytest.fixture(scope="module")
@@ -84,17 +89,29 @@ def test_frames_go_to_ffmpeg_and_its_error_is_reported(tmp_path):
     assert (tmp_path / "bytes").read_text().strip() == "192"
 
 
-def test_the_oblique_plane_shows_the_cells_under_it(orbit):
+def test_a_cross_section_shows_the_cells_under_it(orbit):
+    right, up = (np.cos(0.7), np.sin(0.7), 0), (0, 0, 1)
     with Run(orbit).mesh(1) as mesh:
-        plane = Oblique(mesh, np.zeros(3), 0.7, 0.9, 0.4, pixels=90)
+        plane = CrossSection(mesh, np.zeros(3), right, up, 0.9, 0.4, pixels=90)
         density, blocks = plane.image("rho"), plane.of_blocks(np.arange(mesh.n_blocks))
-        outside = Oblique(mesh, np.zeros(3), 0.7, 3.0, 0.4, pixels=90)
+        outside = CrossSection(mesh, np.zeros(3), right, up, 3.0, 0.4, pixels=90)
         assert np.isnan(outside.image("rho")[0, 0]) and np.isnan(outside.of_blocks(np.zeros(64))[0, -1])
     row = density[density.shape[0] // 2]
     u = (np.arange(90) + 0.5) / 90 * 1.8 - 0.9
     assert abs(u[np.argmax(row)] - 0.4) < 0.07
     assert abs(u[np.argmax(np.where(u < 0, row, 0))] + 0.6) < 0.07
     assert np.all(np.isfinite(blocks)) and len(np.unique(blocks)) > 4
+
+
+def test_a_cross_section_of_a_small_window_has_its_finest_cells(tmp_path):
+    path = tmp_path / "deep.athdf"
+    leaves = [(level, where) for level in range(1, 9) for where in np.ndindex(2, 2, 2) if where != (0, 0, 0) or level == 8]
+    synthetic.write_mesh(path, leaves, places, n=4, root=(1, 1, 1), lower=(0, 0, 0), upper=(1, 1, 1))
+    with Mesh(path) as mesh:
+        finest = 2.0**-10
+        section = CrossSection(mesh, np.full(3, 4 * finest), (1, 0, 0), (0, 1, 0), 2 * finest, 4 * finest, pixels=4)
+        assert np.allclose(section.image("rho"), (finest * (np.arange(4) + 2.5))[None, :], rtol=0, atol=1e-12)
+        assert np.allclose(section.image("press"), (finest * (np.arange(8) + 0.5))[:, None], rtol=0, atol=1e-12)
 
 
 def test_orbits_have_time_units_and_disruption(orbit):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <stdexcept>
 #include <utility>
@@ -18,6 +19,12 @@ void model_problem::describe_model(config_table& t, bool species) {
   species_ = species;
   t.add(section_ + ".atmosphere", atmosphere_,
         {.unit = "1", .help = "density outside of stars over the smallest central one", .max = 0.1, .above = 0});
+  t.add(section_ + ".atmosphere_heat", atmosphere_heat_,
+        {.unit = "1",
+         .help = "pressure over density outside of stars, over the smallest in a centre of a star; 0: the pressure of the "
+                 "matter of the stars at the density of the atmosphere",
+         .min = 0,
+         .max = 1000});
   t.add(section_ + ".species", species_,
         {.help = "mass fractions as species: of each star, or its core and its envelope, and of the atmosphere"});
   t.add(section_ + ".thermal", thermal_,
@@ -116,8 +123,12 @@ result<void> model_problem::build() const {
     outer_density_ = model_->stars.front().central_density;
     for (const models::star& s : model_->stars) outer_density_ = std::min(outer_density_, s.central_density);
     outer_density_ *= atmosphere_;
-    for (const models::star& s : model_->stars)
+    double least = std::numeric_limits<double>::infinity();  // pressure over density in a centre
+    for (const models::star& s : model_->stars) {
       outer_pressure_ = std::max(outer_pressure_, s.gas.pressure(s.gas.enthalpy(outer_density_)));
+      least = std::min(least, s.gas.pressure(s.gas.enthalpy(s.central_density)) / s.central_density);
+    }
+    if (atmosphere_heat_ > 0.0) outer_pressure_ = atmosphere_heat_ * least * outer_density_;
   });
   if (!model_) return error{failure_};
   return {};

@@ -52,7 +52,7 @@ class model_problem : public problem {
 
   std::string section_, file_;
   std::int64_t level_ = -1;
-  double atmosphere_ = 1e-6, tolerance_ = 1e-6, thermal_ = 1e-3;
+  double atmosphere_ = 1e-6, atmosphere_heat_ = 0.0, tolerance_ = 1e-6, thermal_ = 1e-3;
   bool species_ = false;
   models::request request_;
   mutable std::once_flag once_;

@@ -61,6 +61,20 @@ TEST(ModelProblems, ABinaryHasItsMassesVelocitiesAndSpecies) {
   EXPECT_LT(p->at({0.49, 0.4, 0.4}, 0).density, 2e-4);
 }
 
+TEST(ModelProblems, AHotAtmosphereHasTheHeatOfTheCoolestCentre) {
+  const auto cold = prepared("binary", {quick[0], "binary.filling=[0.4,0.9]"}, coarse());
+  const auto hot =
+      prepared("binary", {quick[0], "binary.filling=[0.4,0.9]", "binary.atmosphere_heat=0.25"}, coarse());
+  const vector outside{0.0, 0.45, 0.0};
+  const primitive thin = cold->at(outside, 0), thick = hot->at(outside, 0);
+  EXPECT_EQ(thick.density, thin.density);
+  EXPECT_LT(thin.pressure / thin.density, 1e-3 * thick.pressure / thick.density);
+  double least = 1e300;
+  for (const models::star& s : dynamic_cast<const model_problem&>(*hot).stars().stars)
+    least = std::min(least, s.gas.pressure(s.gas.enthalpy(s.central_density)) / s.central_density);
+  EXPECT_NEAR(thick.pressure / thick.density, 0.25 * least, 1e-12 * least);
+}
+
 TEST(ModelProblems, ARotatingStarIsAnAxisymmetricBody) {
   const auto p = prepared("rotating_star", {"rotating_star.tolerance=1e-3"}, coarse());
   EXPECT_EQ(p->species_count(), 0);

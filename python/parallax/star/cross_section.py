@@ -1,6 +1,6 @@
-"""A plane through the mesh in any direction that contains the z axis: the block and the cell under each of its pixels.
+"""A rectangle anywhere in the mesh: the block and the cell under each of its pixels.
 
-Cost: reading the blocks that the plane touches. Example to read: tests/star/test_film.py.
+Cost: O(pixels x levels), and for image() reading the mesh. Example: tests/star/test_film.py.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 import numpy as np
 
 
-class Oblique:
-    """The vertical plane through `centre` along (cos phase, sin phase, 0): pixels [vertical][horizontal], row 0 at the bottom.
+class CrossSection:
+    """The rectangle around `centre` that reaches half_width along the unit vector `right` and half_height along `up`, both
+    ways: pixels [vertical][horizontal], row 0 at the bottom.
 
     blocks  [vertical][horizontal] the block under each pixel, -1 outside of the mesh
-    extent  u0, u1, z0, z1 relative to the centre
+    extent  left, right, bottom and top, relative to the centre
     """
 
-    def __init__(self, mesh, centre, phase: float, half_width: float, half_height: float, pixels: int = 720):
+    def __init__(self, mesh, centre, right, up, half_width: float, half_height: float, pixels: int = 720):
         self.mesh = mesh
         rows = max(8, round(pixels * half_height / half_width))
-        u = (np.arange(pixels) + 0.5) / pixels * 2 * half_width - half_width
-        z = (np.arange(rows) + 0.5) / rows * 2 * half_height - half_height
+        across = (np.arange(pixels) + 0.5) / pixels * 2 * half_width - half_width
+        along = (np.arange(rows) + 0.5) / rows * 2 * half_height - half_height
         self.extent = (-half_width, half_width, -half_height, half_height)
-        u, z = np.meshgrid(u, z)
-        points = np.stack([centre[0] + u * np.cos(phase), centre[1] + u * np.sin(phase), centre[2] + z], axis=-1)
-        self.blocks = np.full(u.shape, -1)
-        self._cells = np.zeros(u.shape, dtype=np.int64)
+        points = np.add(centre, np.multiply.outer(along, up)[:, None] + np.multiply.outer(across, right)[None])
+        self.blocks = np.full(points.shape[:-1], -1)
+        self._cells = np.zeros(points.shape[:-1], dtype=np.int64)
         roots = mesh.root_size // mesh.block_size
         for level in np.unique(mesh.levels):
             count = roots * 2 ** int(level)
