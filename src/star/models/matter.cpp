@@ -24,6 +24,31 @@ double relativistic_enthalpy(const matter& m) {
 // H_c of the core.
 double core_unit(const matter& m) { return m.enthalpy_unit * (m.core_index + 1.0) / (m.jump * (m.index + 1.0)); }
 
+// A polytrope over H: its density, its pressure, which is the integral of the density, and the integral of the
+// pressure.
+struct part {
+  double density, pressure, integral;
+};
+part envelope_of(const matter& m, double h) {
+  const double rho = m.density_unit * std::pow(h / m.enthalpy_unit, m.index), p = rho * h / (m.index + 1.0);
+  return {rho, p, p * h / (m.index + 2.0)};
+}
+part core_of(const matter& m, double h) {
+  const double unit = core_unit(m), depth = h - m.enthalpy_unit + unit;
+  const double rho = m.jump * m.density_unit * std::pow(depth / unit, m.core_index);
+  const double p = rho * depth / (m.core_index + 1.0);
+  return {rho, p, p * depth / (m.core_index + 2.0)};
+}
+
+double blend_of(const matter& m) { return std::min({m.blend, m.enthalpy_unit, core_unit(m)}); }
+// The share of the core in the density: 0 in the envelope, 1 in the core.
+double share_of_core(const matter& m, double h) {
+  if (!m.has_core()) return 0.0;
+  const double width = blend_of(m);
+  if (!(width > 0.0)) return h >= m.enthalpy_unit ? 1.0 : 0.0;
+  return std::clamp(0.5 + (h - m.enthalpy_unit) / width, 0.0, 1.0);
+}
+
 }  // namespace
 
 std::string_view name_of(matter_kind kind) { return kinds[static_cast<int>(kind)]; }
@@ -40,16 +65,30 @@ double matter::density(double h) const {
     const double s = h / relativistic_enthalpy(*this), x2 = s * (2.0 + s);
     return eos.parameters().electron_density * x2 * std::sqrt(x2);
   }
-  if (is_core(h)) return jump * density_unit * std::pow((h - enthalpy_unit) / core_unit(*this) + 1.0, core_index);
-  return density_unit * std::pow(h / enthalpy_unit, index);
+  const double share = share_of_core(*this, h);
+  return (share < 1.0 ? (1.0 - share) * envelope_of(*this, h).density : 0.0) + core_density(h);
+}
+
+double matter::core_density(double h) const {
+  const double share = share_of_core(*this, h);
+  return share > 0.0 ? share * core_of(*this, h).density : 0.0;
 }
 
 double matter::pressure(double h) const {
   if (!(h > 0.0)) return 0.0;
   const double rho = density(h);
   if (kind == matter_kind::white_dwarf) return (1.0 + thermal) * eos.least_pressure(rho);
-  if (is_core(h)) return rho * (h - enthalpy_unit + core_unit(*this)) / (core_index + 1.0);
-  return rho * h / (index + 1.0);
+  const double share = share_of_core(*this, h);
+  if (share == 0.0) return rho * h / (index + 1.0);
+  // By parts: integral of (1 - w) rho_e + w rho_c with dw/dH = 1 / width, from where w = 0.
+  const double width = blend_of(*this), begin = enthalpy_unit - 0.5 * width, end = std::min(h, begin + width);
+  double more = 0.0;
+  if (width > 0.0)
+    more = (envelope_of(*this, end).integral - envelope_of(*this, begin).integral - core_of(*this, end).integral +
+            core_of(*this, begin).integral) /
+           width;
+  const double of_core = share * core_of(*this, h).pressure;
+  return (share < 1.0 ? (1.0 - share) * envelope_of(*this, h).pressure : 0.0) + of_core + more;
 }
 
 double matter::enthalpy(double rho) const {
@@ -84,6 +123,7 @@ std::vector<double> matter::numbers() const {
           thermal,
           density_unit,
           enthalpy_unit,
+          blend,
           p.gamma,
           static_cast<double>(p.kind),
           p.electron_pressure,
@@ -91,15 +131,15 @@ std::vector<double> matter::numbers() const {
 }
 
 result<matter> matter::of_numbers(const std::vector<double>& n) {
-  if (n.size() != 12 || !(n[0] >= 0.0 && n[0] <= 2.0) || !(n[9] >= 0.0 && n[9] <= 2.0) || !(n[8] > 1.0))
-    return error{"expected the 12 numbers of the matter of a star, found others"};
+  if (n.size() != 13 || !(n[0] >= 0.0 && n[0] <= 2.0) || !(n[10] >= 0.0 && n[10] <= 2.0) || !(n[9] > 1.0))
+    return error{"expected the 13 numbers of the matter of a star, found others"};
   matter m;
   m.kind = static_cast<matter_kind>(static_cast<int>(n[0]));
   m.index = n[1], m.core_index = n[2], m.jump = n[3], m.core_fraction = n[4], m.thermal = n[5];
-  m.density_unit = n[6], m.enthalpy_unit = n[7];
+  m.density_unit = n[6], m.enthalpy_unit = n[7], m.blend = n[8];
   eos_parameters p;
-  p.gamma = n[8], p.kind = static_cast<eos_kind>(static_cast<int>(n[9]));
-  p.electron_pressure = n[10], p.electron_density = n[11];
+  p.gamma = n[9], p.kind = static_cast<eos_kind>(static_cast<int>(n[10]));
+  p.electron_pressure = n[11], p.electron_density = n[12];
   m.eos = p;
   return m;
 }

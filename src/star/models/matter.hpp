@@ -24,8 +24,10 @@ result<matter_kind> matter_kind_of(std::string_view name);
 /// Density and pressure over H. With H_1, the enthalpy at the core's surface:
 ///   envelope:  rho = density_unit (H / H_1)^n,                    p = rho H / (n + 1)            H <= H_1
 ///   core:      rho = jump density_unit ((H - H_1) / H_c + 1)^n_c, p = rho (H - H_1 + H_c) / (n_c + 1)
-///   with H_c = H_1 (n_c + 1) / (jump (n + 1)), so that p is continuous. A polytrope is an envelope alone, with any
-///   H_1. white dwarf: sqrt(x^2 + 1) = 1 + H B / (8 A (1 + thermal)), rho = B x^3, p = (1 + thermal) P_c(rho)
+///   with H_c = H_1 (n_c + 1) / (jump (n + 1)), so that p is continuous. Within `blend` / 2 of H_1 both formulas are
+///   mixed, with a share of the core that is linear in H, and p is the integral of rho dH. A polytrope is an envelope
+///   alone, with any H_1. white dwarf: sqrt(x^2 + 1) = 1 + H B / (8 A (1 + thermal)), rho = B x^3, p = (1 + thermal)
+///   P_c(rho)
 /// Source: Kadam et al. (2016), MNRAS 462, 2237, for the core; Chandrasekhar (1939), chapter XI, for white dwarfs.
 struct matter {
   matter_kind kind = matter_kind::polytrope;
@@ -38,6 +40,8 @@ struct matter {
   equation_of_state eos{};     ///< of a white dwarf
 
   double density_unit = 1.0, enthalpy_unit = 1.0;  ///< found by the model: H_1 and the density of the envelope there
+  double blend = 0.0;  ///< of H, where core and envelope mix: about what a cell of the model spans, so that its sums do
+                       ///< not jump when the core's surface passes the centre of a cell; at most H_1 and H_c
 
   bool has_core() const { return kind == matter_kind::core_envelope; }
   /// Is the density at a given enthalpy free, to be found from the mass?
@@ -46,7 +50,9 @@ struct matter {
   double density(double enthalpy) const;
   double pressure(double enthalpy) const;
   bool is_core(double enthalpy) const { return has_core() && enthalpy >= enthalpy_unit; }
-  /// H of a density. Requires: density >= 0.
+  /// The part of the density that is core.
+  double core_density(double enthalpy) const;
+  /// H of a density, with a sharp surface of the core. Requires: density >= 0.
   double enthalpy(double density) const;
   /// K of the polytrope or the envelope; 0 for a white dwarf.
   double constant() const;

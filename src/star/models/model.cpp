@@ -58,8 +58,8 @@ std::string table_head(std::size_t stars) {
                                 "energy", "omega", "ang.momentum");
   if (stars == 2) all += fmt::format(" {:>11}", "separation");
   for (std::size_t s = 1; s <= stars; ++s)
-    all += fmt::format(" {:>12} {:>11} {:>11} {:>9}", fmt::format("C{}", s), fmt::format("rho_c{}", s),
-                       fmt::format("K{}", s), fmt::format("off{}", s));
+    all += fmt::format(" {:>12} {:>11} {:>11} {:>9} {:>8}", fmt::format("C{}", s), fmt::format("rho_c{}", s),
+                       fmt::format("K{}", s), fmt::format("off{}", s), fmt::format("core{}", s));
   return all;
 }
 
@@ -69,8 +69,9 @@ std::string table_line(const iteration& i, std::size_t stars) {
                                 error(i.virial_error), error(i.energy_error), i.omega, i.angular_momentum);
   if (stars == 2) all += fmt::format(" {:11.6g}", i.separation);
   for (std::size_t s = 0; s < stars; ++s)
-    all += fmt::format(" {:12.6g} {:11.5g} {:11.5g} {:9.1e}", i.constant[s], i.central_density[s],
-                       i.polytrope_constant[s], i.displacement[s]);
+    all += fmt::format(" {:12.6g} {:11.5g} {:11.5g} {:9.1e} {:>8}", i.constant[s], i.central_density[s],
+                       i.polytrope_constant[s], i.displacement[s],
+                       std::isnan(i.core_fraction[s]) ? "-" : fmt::format("{:.5f}", i.core_fraction[s]));
   return all;
 }
 
@@ -84,9 +85,15 @@ std::string table_of(const model& m) {
         "star {}: {}, mass {:.6g}, radius {:.5g} ({} {:.5g}, {} {:.5g}, polar {:.5g}), central density {:.5g}", s + 1,
         name_of(one.gas.kind), one.mass, one.radius, two ? "inner" : "equatorial", one.inner,
         two ? "outer" : "opposite", one.outer, one.polar, one.central_density);
-    if (two) all += fmt::format(", filling {:.4f}", one.filling);
+    if (one.gas.has_core())
+      all += fmt::format(", core {:.4f} of the mass, density jump {:.4f}", one.gas.core_fraction, one.gas.jump);
+    if (two && m.fillout == 0.0) all += fmt::format(", filling {:.4f}", one.filling);
     all += "\n";
   }
+  if (m.fillout > 0.0)
+    all +=
+        fmt::format("common envelope: fillout {:g}, L1 at x = {:.5g}, neck of radius {:.4g} along y, {:.4g} along z\n",
+                    m.fillout, m.stars[0].side, m.neck[0], m.neck[1]);
   return all + m.verdict + "\n";
 }
 

@@ -46,9 +46,9 @@ struct iteration {
   double virial_error = 0.0;  ///< |2 T + 3 Pi + W| / |W|, W = sum of x . force, of the forces on this mesh
   double energy_error = 0.0;  ///< the same with the potential energy in place of W: differs by the error of the mesh
   double omega = 0.0, angular_momentum = 0.0, separation = 0.0;  ///< of the centres of mass
-  std::array<double, 2> constant{}, central_density{}, polytrope_constant{},
-      displacement{};  ///< by star;
-                       ///< displacement: distance of the centre of mass from `place`
+  /// By star. displacement: distance of the centre of mass from `place`; core_fraction: mass of the core over that of
+  /// the star.
+  std::array<double, 2> constant{}, central_density{}, polytrope_constant{}, displacement{}, core_fraction{};
 };
 
 struct model {
@@ -56,10 +56,13 @@ struct model {
   std::vector<star> stars;  ///< one, at the origin; or two, the first at x > 0
   double gravity = 1.0, omega = 0.0;
   bool synchronous = true;  ///< the stars rotate with omega; otherwise they move without rotation
+  double fillout = 0.0;     ///< of a common envelope (request::fillout); 0: each star has a surface of its own
   // Findings:
   double kinetic = 0.0, potential = 0.0, pressure = 0.0;  ///< T, potential energy, Pi = integral of p
   double angular_momentum = 0.0;                          ///< about z
   double virial_error = 0.0, energy_error = 0.0;          ///< as in iteration
+  double neck_enthalpy = 0.0;                             ///< H at L1, of a common envelope
+  std::array<double, 2> neck{};                           ///< distances of its surface from L1, along y and z
   std::vector<iteration> iterations;
   std::string verdict;  ///< why the iteration ended, one line
 

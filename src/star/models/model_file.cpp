@@ -58,7 +58,7 @@ star star_of(const numbers& n) {
   return s;
 }
 
-constexpr std::size_t iteration_numbers = 16;
+constexpr std::size_t iteration_numbers = 18;
 
 numbers of_iterations(const model& m) {
   numbers n;
@@ -66,7 +66,7 @@ numbers of_iterations(const model& m) {
     n.insert(n.end(), {static_cast<double>(i.number), static_cast<double>(i.level), i.change, i.virial_error,
                        i.energy_error, i.omega, i.angular_momentum, i.separation, i.constant[0], i.constant[1],
                        i.central_density[0], i.central_density[1], i.polytrope_constant[0], i.polytrope_constant[1],
-                       i.displacement[0], i.displacement[1]});
+                       i.displacement[0], i.displacement[1], i.core_fraction[0], i.core_fraction[1]});
   return n;
 }
 
@@ -85,7 +85,8 @@ std::vector<iteration> iterations_of(const numbers& n) {
                    {f[8], f[9]},
                    {f[10], f[11]},
                    {f[12], f[13]},
-                   {f[14], f[15]}});
+                   {f[14], f[15]},
+                   {f[16], f[17]}});
   }
   return all;
 }
@@ -101,8 +102,9 @@ result<void> write_model(const std::string& path, const model& m, const model_or
   mesh::checkpoint_state state{origin.build, origin.options, origin.identity, {}};
   const auto add = [&](std::string name, numbers n) { state.numbers.emplace_back(std::move(name), std::move(n)); };
   add("model_domain", of_domain(mesh.box()));
-  add("model_totals", {m.gravity, m.omega, m.synchronous ? 1.0 : 0.0, m.kinetic, m.potential, m.pressure,
-                       m.angular_momentum, m.virial_error, m.energy_error});
+  add("model_totals",
+      {m.gravity, m.omega, m.synchronous ? 1.0 : 0.0, m.kinetic, m.potential, m.pressure, m.angular_momentum,
+       m.virial_error, m.energy_error, m.fillout, m.neck_enthalpy, m.neck[0], m.neck[1]});
   for (std::size_t s = 0; s < m.stars.size(); ++s) {
     add(fmt::format("model_star_{}", s), of_star(m.stars[s]));
     add(fmt::format("model_matter_{}", s), m.stars[s].gas.numbers());
@@ -124,12 +126,13 @@ result<model> read_model(const std::string& path, std::string* identity) {
     const numbers* n = c->state.find(name);
     return n != nullptr && (size == 0 || n->size() == size) ? n : nullptr;
   };
-  const numbers *domain = list("model_domain", 11), *whole = list("model_totals", 9);
+  const numbers *domain = list("model_domain", 11), *whole = list("model_totals", 13);
   if (domain == nullptr || whole == nullptr || c->variables.size() != 4) return no_model;
   model m;
   m.gravity = (*whole)[0], m.omega = (*whole)[1], m.synchronous = (*whole)[2] != 0.0, m.kinetic = (*whole)[3];
   m.potential = (*whole)[4], m.pressure = (*whole)[5], m.angular_momentum = (*whole)[6], m.virial_error = (*whole)[7];
-  m.energy_error = (*whole)[8];
+  m.energy_error = (*whole)[8], m.fillout = (*whole)[9], m.neck_enthalpy = (*whole)[10];
+  m.neck = {(*whole)[11], (*whole)[12]};
   for (int s = 0; s < 2; ++s) {
     const numbers *of = list(fmt::format("model_star_{}", s), star_numbers),
                   *gas = list(fmt::format("model_matter_{}", s), 0);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "star/models/first_guess.hpp"
 #include "star/models/self_consistent.hpp"
@@ -70,12 +71,18 @@ result<void> check_matter(const request& q, std::size_t s) {
     if (q.radius > 0.0) return {};
     return error{fmt::format("{}.radius = {:g}: expected the equatorial radius, above 0", q.section, q.radius)};
   }
+  if (q.fillout > 0.0) return {};
+  if (r.has_free_core())
+    return error{
+        fmt::format("{} = 0: expected a number above 0; only a core below a common envelope, {}.fillout above "
+                    "0, has a mass that follows",
+                    of_star(q, "core_fraction", s), q.section)};
   if (r.filling > 0.0 && r.filling <= 1.0) return {};
   if (r.filling > 1.0)
     return error{fmt::format(
-        "{} = {:g}: expected at most 1, a star that fills its Roche lobe; stars that touch share an envelope, which is "
-        "not available",
-        of_star(q, "filling", s), r.filling)};
+        "{} = {:g}: expected at most 1, a star that fills its Roche lobe; stars that touch share an envelope: use "
+        "{}.fillout",
+        of_star(q, "filling", s), r.filling, q.section)};
   const star_request& other = q.stars[1 - s];
   if (r.filling == 0.0 && r.gas.is_polytrope() && other.gas.is_polytrope() && other.gas.index == r.gas.index &&
       other.filling > 0.0 && r.gas.index != 3.0)
@@ -87,11 +94,45 @@ result<void> check_matter(const request& q, std::size_t s) {
                   of_star(q, "filling", s), r.filling)};
 }
 
-result<void> check_orbit(const request& q) {
-  if ((q.separation > 0.0) == (q.angular_momentum > 0.0))
+// A common envelope, between whose stars neither matter nor rotation differs.
+result<void> check_contact(const request& q) {
+  const std::string key = fmt::format("{}.fillout = {:g}", q.section, q.fillout);
+  if (!(q.fillout <= 1.0))
+    return error{
+        fmt::format("{}: expected at most 1: the surface reaches the outer Lagrange point L2, through which an "
+                    "envelope that is larger leaves",
+                    key)};
+  if (!q.synchronous)
+    return error{fmt::format("{}: expected {}.synchronous = true: stars with a common envelope rotate with the orbit",
+                             key, q.section)};
+  for (std::size_t s = 0; s < 2; ++s) {
+    if (q.stars[s].gas.kind == matter_kind::white_dwarf)
+      return error{
+          fmt::format("{}: expected a polytrope or core_envelope for {}, found a white dwarf, whose radius "
+                      "follows from its mass",
+                      key, of_star(q, "matter", s))};
+    if (q.stars[s].filling > 0.0)
+      return error{fmt::format("{} = {:g}: expected 0, since {} gives the common surface of both stars",
+                               of_star(q, "filling", s), q.stars[s].filling, key)};
+  }
+  if (q.stars[0].gas.index != q.stars[1].gas.index)
+    return error{fmt::format("{0}.index = [{1:g}, {2:g}]: expected the same index for both parts of a common envelope",
+                             q.section, q.stars[0].gas.index, q.stars[1].gas.index)};
+  if (q.stars[0].has_free_core() == q.stars[1].has_free_core())
     return error{fmt::format(
-        "{0}.separation = {1:g}, {0}.angular_momentum = {2:g}: expected one of them above 0, and the other one 0",
-        q.section, q.separation, q.angular_momentum)};
+        "{0}: expected {0}.core_fraction = 0 for one star, a core_envelope, whose core then follows from its mass and "
+        "the K of the common envelope; two stars of the same K and different masses do not fill one surface otherwise",
+        key)};
+  return {};
+}
+
+result<void> check_orbit(const request& q) {
+  if ((q.separation > 0.0) + (q.angular_momentum > 0.0) + (q.period > 0.0) != 1)
+    return error{
+        fmt::format("{0}.separation = {1:g}, {0}.angular_momentum = {2:g}, {0}.period = {3:g}: expected one of them "
+                    "above 0, and the others 0",
+                    q.section, q.separation, q.angular_momentum, q.period)};
+  if (q.fillout > 0.0) return check_contact(q);
   const first_guess g = guess(q);
   for (std::size_t s = 0; s < 2; ++s) {
     const double lobe = roche_radius(q.stars[s].mass / q.stars[1 - s].mass) * g.separation;
@@ -112,7 +153,9 @@ result<void> check_box(const request& q) {
   for (std::size_t s = 0; s < q.stars.size(); ++s)
     for (int a = 0; a < 3; ++a) {
       const double room = std::min(q.box.upper[a], -q.box.lower[a]);
-      const double needed = (a < 2 ? std::abs(g.places[s][0]) : 0.0) + g.spheres[s].radius;
+      double needed = (a < 2 ? std::abs(g.places[s][0]) : 0.0) + g.spheres[s].radius;
+      // Farther out than the outer Lagrange points, of which the common surface must stay inside.
+      if (q.fillout > 0.0 && a == 0) needed = std::max(needed, 1.3 * g.separation);
       if (needed > room)
         return error{fmt::format(
             "mesh.lower, mesh.upper: expected a box that reaches to {:.4g} on both sides of the origin along {}, the "
@@ -156,18 +199,21 @@ first_guess guess(const request& q) {
     const double j = q.angular_momentum / reduced;
     g.separation = j * j / (constant * total);
   }
+  if (q.stars.size() == 2 && q.period > 0.0)
+    g.separation = std::cbrt(constant * total * std::pow(q.period / (2.0 * std::numbers::pi), 2));
   g.spheres.resize(q.stars.size());
   for (const bool with_filling : {true, false})
     for (std::size_t s = 0; s < q.stars.size(); ++s) {
       const star_request& r = q.stars[s];
-      if ((r.filling > 0.0) != with_filling) continue;
+      const double filling = q.fillout > 0.0 ? 1.0 : r.filling;
+      if ((filling > 0.0) != with_filling) continue;
       if (r.gas.kind == matter_kind::white_dwarf) {
         g.spheres[s] = white_dwarf_of(r.gas, r.mass, constant);
         continue;
       }
       double radius = q.radius * (q.omega < 0.0 ? std::cbrt(q.axis_ratio) : 1.0);
       if (q.stars.size() == 2 && with_filling)
-        radius = 0.9 * r.filling * roche_radius(r.mass / q.stars[1 - s].mass) * g.separation;
+        radius = 0.9 * filling * roche_radius(r.mass / q.stars[1 - s].mass) * g.separation;
       if (q.stars.size() == 2 && !with_filling) {
         const polytrope other(r.gas.index, q.stars[1 - s].mass, g.spheres[1 - s].radius, constant);
         radius = radius_of_polytrope(r.gas.index, r.mass, other.k, constant);

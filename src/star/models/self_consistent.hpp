@@ -31,6 +31,8 @@ struct star_request {
   /// with the largest effective potential between the stars: 1 fills the Roche lobe. 0: the mass decides, for white
   /// dwarfs, and for a polytrope with the K of the other star.
   double filling = 0.0;
+  /// The core of this star has no given mass; a common envelope decides.
+  bool has_free_core() const { return gas.has_core() && gas.core_fraction == 0.0; }
 };
 
 struct request {
@@ -39,6 +41,11 @@ struct request {
   // Two stars: one of these is positive.
   double separation = 0.0;        ///< of the centres of mass
   double angular_momentum = 0.0;  ///< of the orbit: m1 m2 / (m1 + m2) separation^2 omega
+  double period = 0.0;            ///< of the orbit
+  /// Above 0, the stars share one surface and one envelope: the effective potential of the surface is that of L1 plus
+  /// this part of the difference to L2. Both have the same K and index of the envelope, and one of them a free core.
+  /// Source: Lucy (1968), ApJ 151, 1123, for one surface and one K; Kadam et al. (2018), MNRAS 481, 3683, for cores.
+  double fillout = 0.0;
   bool synchronous = true;
   // One star:
   double radius = 0.0;      ///< equatorial; of a white dwarf 0, the mass decides
@@ -53,7 +60,8 @@ struct request {
   int most_iterations = 200;
 };
 
-/// Errors: one line: a request that cannot exist (a star larger than its Roche lobe, a mass above that of
+/// Errors: one line: a request that cannot exist (a star larger than its Roche lobe, a mass for which the common
+/// envelope has no core, a mass above that of
 /// Chandrasekhar, a box smaller than the orbit, values that are not code units, a rotation beyond mass shedding), a
 /// mesh that is too coarse, or no convergence.
 result<model> solve(const request& q);

@@ -28,11 +28,17 @@ matter layered() {
   return m;
 }
 
+matter blended(double width) {
+  matter m = layered();
+  m.blend = width;
+  return m;
+}
+
 TEST(Matter, PressureIsTheIntegralOfDensityOverEnthalpy) {
   matter polytrope;
   polytrope.set_constant(0.4);
   EXPECT_NEAR(polytrope.constant(), 0.4, 1e-15);
-  for (const matter& m : {polytrope, layered(), white_dwarf(), white_dwarf(0.01)})
+  for (const matter& m : {polytrope, layered(), white_dwarf(), white_dwarf(0.01), blended(0.15)})
     for (const double h : {0.01, 0.3, 1.2, 1.4, 5.0, 40.0}) {
       const double step = 1e-5 * h;
       EXPECT_NEAR((m.pressure(h + step) - m.pressure(h - step)) / (2.0 * step), m.density(h), 1e-8 * m.density(h))
@@ -50,6 +56,30 @@ TEST(Matter, TheCoreMeetsTheEnvelopeWithEqualPressure) {
   EXPECT_NEAR(m.pressure(h), m.pressure(below), 1e-9);
   EXPECT_TRUE(m.is_core(h));
   EXPECT_FALSE(m.is_core(below));
+}
+
+// A mixture over a part of H: the integral of the density is the pressure there, too, and nothing jumps. The same matter
+// in core and envelope stays that matter.
+TEST(Matter, CoreAndEnvelopeMix) {
+  for (const double width : {0.3, 1.0, 100.0}) {
+    const matter m = blended(width);
+    for (const double h : {1.2, 1.28, 1.3, 1.31, 1.4, 1.6}) {
+      const double step = 1e-6;
+      EXPECT_NEAR((m.pressure(h + step) - m.pressure(h - step)) / (2.0 * step), m.density(h), 1e-6) << h;
+      EXPECT_NEAR(m.density(h + 1e-9), m.density(h - 1e-9), 1e-7) << h;
+      EXPECT_LE(m.core_density(h), m.density(h));
+    }
+    EXPECT_EQ(m.core_density(0.5 * 1.3 * 0.99), 0.0);
+    EXPECT_EQ(m.core_density(3.0), m.density(3.0));
+  }
+  matter same = blended(0.5);
+  same.core_index = same.index, same.jump = 1.0;
+  matter polytrope = same;
+  polytrope.kind = matter_kind::polytrope;
+  for (const double h : {1.1, 1.3, 1.5, 4.0}) {
+    EXPECT_NEAR(same.density(h) / polytrope.density(h), 1.0, 1e-14);
+    EXPECT_NEAR(same.pressure(h) / polytrope.pressure(h), 1.0, 1e-14);
+  }
 }
 
 // Chandrasekhar's mass for two nucleons per electron: 5.836 / 4 = 1.459 solar masses, and the radius of light white

@@ -22,6 +22,12 @@ class binary_problem final : public model_problem {
           {.unit = "code",
            .help = "of the orbit, m1 m2 / (m1 + m2) separation^2 omega, instead of the separation",
            .min = 0});
+    t.add("binary.period", period_, {.unit = "time", .help = "of the orbit, instead of the separation", .min = 0});
+    t.add("binary.fillout", fillout_,
+          {.unit = "1",
+           .help = "above 0: a common envelope, whose surface has the effective potential of L1 plus this part of the "
+                   "difference to L2; both stars have the same index, filling 0, and one of them core_fraction 0",
+           .min = 0});
     t.add("binary.matter", matter_,
           {.help = "of each star; white dwarfs need eos.kind = white_dwarf",
            .choices = {"polytrope", "core_envelope", "white_dwarf"}});
@@ -35,7 +41,10 @@ class binary_problem final : public model_problem {
           {.unit = "1", .help = "n of p = K rho^(1 + 1/n), of a polytrope or an envelope", .min = 0.5, .max = 4.5});
     t.add("binary.core_index", core_index_, {.unit = "1", .help = "n of the core", .min = 0.5, .max = 4.5});
     t.add("binary.core_fraction", core_,
-          {.unit = "1", .help = "mass of the core over that of the star", .max = 0.99, .above = 0});
+          {.unit = "1",
+           .help = "mass of the core over that of the star; 0: below a common envelope, from the mass",
+           .min = 0,
+           .max = 0.99});
     t.add("binary.density_jump", jump_,
           {.unit = "1",
            .help = "density of the core over that of the envelope where they meet, the ratio of their mean molecular "
@@ -57,7 +66,8 @@ class binary_problem final : public model_problem {
 
   result<models::request> make_request() const override {
     models::request q;
-    q.separation = separation_, q.angular_momentum = momentum_, q.synchronous = synchronous_;
+    q.separation = separation_, q.angular_momentum = momentum_, q.period = period_, q.fillout = fillout_;
+    q.synchronous = synchronous_;
     for (std::size_t s = 0; s < 2; ++s) {
       models::star_request one;
       one.mass = masses_[s], one.filling = filling_[s];
@@ -73,7 +83,7 @@ class binary_problem final : public model_problem {
   std::array<double, 2> masses_{0.5, 0.35}, filling_{0.0, 0.9}, index_{1.5, 1.5}, core_index_{1.5, 1.5},
       core_{0.5, 0.5}, jump_{1.0, 1.0};
   std::array<std::string, 2> matter_{"polytrope", "polytrope"};
-  double separation_ = 0.45, momentum_ = 0.0;
+  double separation_ = 0.45, momentum_ = 0.0, period_ = 0.0, fillout_ = 0.0;
   bool synchronous_ = true;
 };
 

@@ -93,7 +93,8 @@ std::string model_problem::identity() const {
     one("electron_pressure", r.gas.eos.parameters().electron_pressure);
     one("electron_density", r.gas.eos.parameters().electron_density);
   }
-  add("separation", q.separation), add("angular_momentum", q.angular_momentum), add("synchronous", q.synchronous);
+  add("separation", q.separation), add("angular_momentum", q.angular_momentum), add("period", q.period);
+  add("fillout", q.fillout), add("synchronous", q.synchronous);
   add("radius", q.radius), add("axis_ratio", q.axis_ratio), add("omega", q.omega);
   return all + fmt::format("gravity.constant = {}\n", q.gravity.constant);
 }
