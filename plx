@@ -24,6 +24,7 @@ help() {
 ./plx report RUN                draw the report of a run of plx-star, plx-dca or plx-parquet (RUN/report.html)
 ./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
 ./plx film RUN                  a film of a run: density, temperature, cost of blocks
+./plx orbits RUN...             binaries side by side: separation, mass transfer, disruption; --out FILE.png draws them
 ./plx diagnose RUN [--json]     causes of lost time in a run, in at most ten sentences with figures and advice
 ./plx what-if RUN [QUESTIONS]   predict from the trace of a run (PLX_TRACE=1) what a change would bring: --workers 8,
                                 --scale "TYPE=0.5", --without-locks, ...; without questions, a table of the usual ones
@@ -55,13 +56,13 @@ case $command in
   lint) script=run_lint ;;
   docs) script=run_docs ;;
   doctor) script=install ;;
-  report | film | compare | diagnose | top | scale | what-if) script=run_parallax; set -- "$command" "$@" ;;
+  report | film | orbits | compare | diagnose | top | scale | what-if) script=run_parallax; set -- "$command" "$@" ;;
   help | -h | --help) help; exit 0 ;;
   *)
     near=$(python3 -c 'import difflib, sys
 print("".join(f"did you mean {n}? " for n in difflib.get_close_matches(sys.argv[1], sys.argv[2:], 1)))' "$command" demo test \
-      bench build report film compare scale diagnose what-if top lint docs doctor help 2>/dev/null || true)
-    echo "plx: '$command' is not a command; ${near}expected demo, test, bench, build, report, film, compare, scale, diagnose, what-if, top, lint, docs, doctor or help" >&2
+      bench build report film orbits compare scale diagnose what-if top lint docs doctor help 2>/dev/null || true)
+    echo "plx: '$command' is not a command; ${near}expected demo, test, bench, build, report, film, orbits, compare, scale, diagnose, what-if, top, lint, docs, doctor or help" >&2
     exit 2 ;;
 esac
 

@@ -106,6 +106,15 @@ def _parser() -> argparse.ArgumentParser:
     film.add_argument("--height", type=int, default=1080, metavar="PIXELS", help="of the frames (default: 1080)")
     film.add_argument("--poster", type=Path, metavar="FILE", help="also write the last frame as PNG")
 
+    orbits = command(
+        _orbits, "orbits",
+        help="show the orbits of several runs of a binary side by side",
+        description="For runs of plx-star with diagnostics.stars, such as one binary on meshes of several levels: prints how "
+        "long they ran, separation, mass transfer, the drift of the angular momentum, and when a star was disrupted.",
+    )
+    orbits.add_argument("runs", type=Path, nargs="+", metavar="run", help="folders of runs")
+    orbits.add_argument("--out", type=Path, metavar="FILE", help="also write curves over time as PNG")
+
     diagnose = command(
         _diagnose, "diagnose",
         help="explain what limited the speed of a run, with figures",
@@ -288,6 +297,14 @@ def _film(options) -> int:
     print(out)
     if out.suffix == ".png" and options.out is None:
         print("parallax: ffmpeg was not found; the film is an animated PNG, which browsers play", file=sys.stderr)
+    return 0
+
+
+def _orbits(options) -> int:
+    from .star.orbit_study import write_study
+
+    _need_folders(options.out)
+    print("\n".join(write_study(options.runs, options.out)))
     return 0
 
 

@@ -49,7 +49,6 @@ struct matter {
   /// 0 for H <= 0.
   double density(double enthalpy) const;
   double pressure(double enthalpy) const;
-  bool is_core(double enthalpy) const { return has_core() && enthalpy >= enthalpy_unit; }
   /// The part of the density that is core.
   double core_density(double enthalpy) const;
   /// H of a density, with a sharp surface of the core. Requires: density >= 0.

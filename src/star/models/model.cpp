@@ -32,7 +32,9 @@ model::state model::at(const point& x) const {
     if (!contains(i, x)) continue;
     const star& s = stars[static_cast<std::size_t>(i)];
     const double h = s.constant + depth(i, x, field->at(x));
-    if (h > 0.0) return {i, s.gas.is_core(h), s.gas.density(h), s.gas.pressure(h)};
+    if (!(h > 0.0)) continue;
+    const double density = s.gas.density(h);
+    return {i, density > 0.0 ? s.gas.core_density(h) / density : 0.0, density, s.gas.pressure(h)};
   }
   return {};
 }

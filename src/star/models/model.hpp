@@ -71,7 +71,7 @@ struct model {
 
   struct state {
     int star = -1;  ///< -1: outside
-    bool core = false;
+    double core = 0.0;  ///< the part of the density that is core
     double density = 0.0, pressure = 0.0;
   };
   state at(const point& x) const;

@@ -54,8 +54,8 @@ TEST(Matter, TheCoreMeetsTheEnvelopeWithEqualPressure) {
   const double h = m.enthalpy_unit, below = h * (1.0 - 1e-12);
   EXPECT_NEAR(m.density(h), 2.0 * m.density(below), 1e-9);
   EXPECT_NEAR(m.pressure(h), m.pressure(below), 1e-9);
-  EXPECT_TRUE(m.is_core(h));
-  EXPECT_FALSE(m.is_core(below));
+  EXPECT_EQ(m.core_density(h), m.density(h));
+  EXPECT_EQ(m.core_density(below), 0.0);
 }
 
 // A mixture over a part of H: the integral of the density is the pressure there, too, and nothing jumps. The same matter

@@ -196,7 +196,7 @@ TEST(Model, AStarHasACoreAndAnEnvelope) {
   for (const mesh::slot_id b : m.field->mesh().blocks())
     for (int c = 0; c < 512; ++c) {
       const model::state s = m.at(m.field->centre(b, c));
-      whole += s.density, core += s.core ? s.density : 0.0;
+      whole += s.density, core += s.core * s.density;
     }
   EXPECT_NEAR(core / whole, 0.4, 0.03);
   EXPECT_LT(m.virial_error, 0.03);

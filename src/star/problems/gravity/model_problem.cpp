@@ -15,6 +15,10 @@ namespace plx::star {
 
 using models::matter_kind;
 
+namespace {
+constexpr double heaviest_atmosphere = 0.01;  ///< mass of the atmosphere over that of the stars
+}
+
 void model_problem::describe_model(config_table& t, bool species) {
   species_ = species;
   t.add(section_ + ".atmosphere", atmosphere_,
@@ -124,6 +128,16 @@ result<void> model_problem::build() const {
     outer_density_ = model_->stars.front().central_density;
     for (const models::star& s : model_->stars) outer_density_ = std::min(outer_density_, s.central_density);
     outer_density_ *= atmosphere_;
+    const vector width = box_width();
+    const double weight = outer_density_ * width[0] * width[1] * width[2] / model_->mass();  // stars included
+    if (weight > heaviest_atmosphere) {
+      failure_ = fmt::format(
+          "{}.atmosphere = {}: expected gas outside of the stars that weighs at most {} of them, found {:.2g}; choose at "
+          "most {:.1e}, or a smaller box",
+          section_, atmosphere_, heaviest_atmosphere, weight, 0.99 * atmosphere_ * heaviest_atmosphere / weight);
+      model_.reset();
+      return;
+    }
     double least = std::numeric_limits<double>::infinity();  // pressure over density in a centre
     for (const models::star& s : model_->stars) {
       outer_pressure_ = std::max(outer_pressure_, s.gas.pressure(s.gas.enthalpy(outer_density_)));
@@ -167,14 +181,14 @@ std::vector<int> model_problem::star_of_species() const {
 primitive model_problem::at(const vector& x, double) const {
   const models::model& m = stars();
   models::model::state s = m.at(x);
-  if (!(s.density > outer_density_)) s = {-1, false, outer_density_, outer_pressure_};
+  if (!(s.density > outer_density_)) s = {-1, 0.0, outer_density_, outer_pressure_};
   primitive w;
   w.density = s.density, w.pressure = s.pressure, w.velocity = m.velocity(x, s.star);
   int species = 0;
   for (int i = 0; i < static_cast<int>(m.stars.size()); ++i) {
     const bool here = i == s.star;
-    if (m.stars[static_cast<std::size_t>(i)].gas.has_core()) w.fraction[species++] = here && s.core ? 1.0 : 0.0;
-    w.fraction[species++] = here && !s.core ? 1.0 : 0.0;
+    if (m.stars[static_cast<std::size_t>(i)].gas.has_core()) w.fraction[species++] = here ? s.core : 0.0;
+    w.fraction[species++] = here ? 1.0 - s.core : 0.0;
   }
   w.fraction[species] = s.star < 0 ? 1.0 : 0.0;
   return w;

@@ -75,6 +75,14 @@ TEST(ModelProblems, AHotAtmosphereHasTheHeatOfTheCoolestCentre) {
   EXPECT_NEAR(thick.pressure / thick.density, 0.25 * least, 1e-12 * least);
 }
 
+TEST(ModelProblems, AnAtmosphereThatOutweighsTheStarsIsRefused) {
+  const auto p = prepared("binary", {quick[0], "binary.atmosphere=1e-2"}, coarse());
+  const auto built = p->build();
+  ASSERT_FALSE(built);
+  EXPECT_THAT(built.error().message, HasSubstr("binary.atmosphere = 0.01: expected gas outside of the stars that weighs at "
+                                               "most 0.01 of them, found"));
+}
+
 TEST(ModelProblems, ARotatingStarIsAnAxisymmetricBody) {
   const auto p = prepared("rotating_star", {"rotating_star.tolerance=1e-3"}, coarse());
   EXPECT_EQ(p->species_count(), 0);

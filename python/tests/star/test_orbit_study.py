@@ -1,0 +1,60 @@
+"""The orbits of several runs side by side: made-up tables of a pair whose lighter star is disrupted."""
+
+import json
+
+import numpy as np
+import pytest
+
+from parallax.cli import main
+from parallax.star.orbit_study import Course
+
+PERIOD = 2.0
+
+
+def write_run(folder, disrupted_at=None, gain=0.0, level=9):
+    """Two orbits per period of PERIOD; the lighter star, the first one, loses its mass linearly until it is half at
+    `disrupted_at`; driving takes 0.1 per time, and the scheme adds `gain`, relative, by the end."""
+    folder.mkdir()
+    t = np.linspace(0, 8, 81)
+    mass = 0.4 * (1 - 0.5 * t / disrupted_at).clip(min=0) if disrupted_at else 0.4 + 0 * t
+    columns = {"step": range(81), "time": t, "star_1_mass": mass, "star_2_mass": 0.6 + 0 * t}
+    columns |= {"separation_1_2": 3.0 - 0.1 * t, "orbits_1_2": 2 * t / PERIOD, "orbital_period_1_2": 0 * t + PERIOD}
+    late = t >= (disrupted_at or 9)
+    columns |= {"disrupted_star": np.where(late, 1, 0), "disruption_time": np.where(late, disrupted_at or 0, np.nan)}
+    momentum = 5 * (1 + gain * t / 8) - 0.1 * t
+    history = {"step": range(81), "time": t, "angular_momentum_z": momentum, "driving_angular_momentum": -0.1 * t}
+    history["angular_momentum_z"][0] = np.nan  # as plx-star writes the first row
+    history["driving_angular_momentum"][1] = -0.01
+    for name, table in (("diagnostics", columns), ("history", history)):
+        rows = [",".join(table), *(",".join(str(v) for v in row) for row in zip(*table.values()))]
+        (folder / f"{name}.csv").write_text("\n".join(rows) + "\n")
+    (folder / "run.json").write_text(json.dumps({"references": {"period": PERIOD}}))
+    (folder / "config.toml").write_text(f"[mesh]\nmax_level = {level}\n")
+    return folder
+
+
+def test_times_are_initial_periods_and_driving_is_no_drift(tmp_path):
+    course = Course(write_run(tmp_path / "a", disrupted_at=5.0, gain=0.02))
+    assert course.disrupted == 1 and course.disruption == pytest.approx(2.5) and course.turns == pytest.approx(5.0)
+    assert course.lighter[0] == 1.0 and np.interp(2.5, course.time, course.lighter) == pytest.approx(0.5)
+    assert course.separation[-1] == pytest.approx(2.2 / 3.0)
+    assert course.momentum[-1] == pytest.approx(0.02, rel=2e-2) and course.momentum_at[-1] == pytest.approx(4.0)
+
+
+def test_the_command_prints_a_line_per_run_and_draws_them(tmp_path, capsys):
+    runs = [write_run(tmp_path / "coarse", 5.0, 0.02), write_run(tmp_path / "fine", None, 0.0, level=10)]
+    assert main(["orbits", *map(str, runs), "--out", str(tmp_path / "orbits.png")]) == 0
+    head, coarse, fine, _ = capsys.readouterr().out.splitlines()
+    assert head.split()[0] == "run" and "star 1 after 2.50 periods, 5.00 orbits" in coarse and coarse.startswith("coarse, level 9")
+    assert fine.startswith("fine, level 10") and fine.endswith("none")
+    assert (tmp_path / "orbits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_runs_without_a_pair_are_refused(tmp_path, capsys):
+    run = write_run(tmp_path / "a")
+    (run / "diagnostics.csv").unlink()
+    assert main(["orbits", str(run)]) == 2
+    assert "no pair of stars, expected a run with diagnostics.stars = 2" in capsys.readouterr().err
+    assert main(["orbits", str(tmp_path / "none")]) == 2
+    assert main(["orbits", str(write_run(tmp_path / "b")), "--out", str(tmp_path / "no" / "x.png")]) == 2
+    assert "no such folder" in capsys.readouterr().err
