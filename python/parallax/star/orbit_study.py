@@ -16,7 +16,7 @@ from .run import Run
 
 
 class Course:
-    """What a run's tables say about its first pair of stars, over the time in initial periods.
+    """The first pair of stars of a run, over the time in initial periods.
 
     separation, lighter    over the first value; `lighter` is the mass of the star that begins with less
     momentum_at, momentum  the total angular momentum along z less that of driving, as a change of its first value
@@ -98,6 +98,8 @@ def study_picture(courses: list) -> Picture:
         panels[0].set_ylim(low - 0.05 * (high - low) - 1e-6, high + 0.05 * (high - low) + 1e-6)
         if any(np.any(course.momentum != 0) for course in courses):
             panels[2].set_yscale("log")
+            largest = 100 * max(np.max(np.abs(course.momentum), initial=0) for course in courses)
+            panels[2].set_ylim(1e-4 * largest, 2 * largest)
         for axes, title in zip(panels, titles):
             axes.set_title(title)
             axes.set_xlabel("time (initial periods)")
@@ -105,7 +107,7 @@ def study_picture(courses: list) -> Picture:
             axes.margins(x=0)
         panels[0].legend(loc="best")
 
-    caption = "Circles: a star has lost half of its mass. What driving has removed is not counted as a loss of angular momentum."
+    caption = "Circles: a star has lost half of its mass. Angular momentum that driving has removed does not count as lost."
     return Picture("orbits", "Orbits", caption, (12.0, 3.6), draw, "Separation, mass and angular momentum of several runs over time.")
 
 

@@ -70,7 +70,7 @@ struct model {
   double mass() const;
 
   struct state {
-    int star = -1;  ///< -1: outside
+    int star = -1;      ///< -1: outside
     double core = 0.0;  ///< the part of the density that is core
     double density = 0.0, pressure = 0.0;
   };

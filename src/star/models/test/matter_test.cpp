@@ -58,8 +58,8 @@ TEST(Matter, TheCoreMeetsTheEnvelopeWithEqualPressure) {
   EXPECT_EQ(m.core_density(below), 0.0);
 }
 
-// A mixture over a part of H: the integral of the density is the pressure there, too, and nothing jumps. The same matter
-// in core and envelope stays that matter.
+// A mixture over a part of H: the integral of the density is the pressure there, too, and nothing jumps. The same
+// matter in core and envelope stays that matter.
 TEST(Matter, CoreAndEnvelopeMix) {
   for (const double width : {0.3, 1.0, 100.0}) {
     const matter m = blended(width);

@@ -25,8 +25,9 @@ void model_problem::describe_model(config_table& t, bool species) {
         {.unit = "1", .help = "density outside of stars over the smallest central one", .max = 0.1, .above = 0});
   t.add(section_ + ".atmosphere_heat", atmosphere_heat_,
         {.unit = "1",
-         .help = "pressure over density outside of stars, over the smallest in a centre of a star; 0: the pressure of the "
-                 "matter of the stars at the density of the atmosphere",
+         .help =
+             "pressure over density outside of stars, over the smallest in a centre of a star; 0: the pressure of the "
+             "matter of the stars at the density of the atmosphere",
          .min = 0,
          .max = 1000});
   t.add(section_ + ".species", species_,
@@ -132,7 +133,8 @@ result<void> model_problem::build() const {
     const double weight = outer_density_ * width[0] * width[1] * width[2] / model_->mass();  // stars included
     if (weight > heaviest_atmosphere) {
       failure_ = fmt::format(
-          "{}.atmosphere = {}: expected gas outside of the stars that weighs at most {} of them, found {:.2g}; choose at "
+          "{}.atmosphere = {}: expected gas outside of the stars that weighs at most {} of them, found {:.2g}; choose "
+          "at "
           "most {:.1e}, or a smaller box",
           section_, atmosphere_, heaviest_atmosphere, weight, 0.99 * atmosphere_ * heaviest_atmosphere / weight);
       model_.reset();

@@ -63,8 +63,7 @@ TEST(ModelProblems, ABinaryHasItsMassesVelocitiesAndSpecies) {
 
 TEST(ModelProblems, AHotAtmosphereHasTheHeatOfTheCoolestCentre) {
   const auto cold = prepared("binary", {quick[0], "binary.filling=[0.4,0.9]"}, coarse());
-  const auto hot =
-      prepared("binary", {quick[0], "binary.filling=[0.4,0.9]", "binary.atmosphere_heat=0.25"}, coarse());
+  const auto hot = prepared("binary", {quick[0], "binary.filling=[0.4,0.9]", "binary.atmosphere_heat=0.25"}, coarse());
   const vector outside{0.0, 0.45, 0.0};
   const primitive thin = cold->at(outside, 0), thick = hot->at(outside, 0);
   EXPECT_EQ(thick.density, thin.density);
@@ -79,8 +78,9 @@ TEST(ModelProblems, AnAtmosphereThatOutweighsTheStarsIsRefused) {
   const auto p = prepared("binary", {quick[0], "binary.atmosphere=1e-2"}, coarse());
   const auto built = p->build();
   ASSERT_FALSE(built);
-  EXPECT_THAT(built.error().message, HasSubstr("binary.atmosphere = 0.01: expected gas outside of the stars that weighs at "
-                                               "most 0.01 of them, found"));
+  EXPECT_THAT(built.error().message,
+              HasSubstr("binary.atmosphere = 0.01: expected gas outside of the stars that weighs at "
+                        "most 0.01 of them, found"));
 }
 
 TEST(ModelProblems, ARotatingStarIsAnAxisymmetricBody) {
