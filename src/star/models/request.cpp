@@ -120,9 +120,9 @@ result<void> check_contact(const request& q) {
                              q.section, q.stars[0].gas.index, q.stars[1].gas.index)};
   if (q.stars[0].has_free_core() == q.stars[1].has_free_core())
     return error{fmt::format(
-        "{0}: expected {0}.core_fraction = 0 for one star, a core_envelope, whose core then follows from its mass and "
+        "{}: expected {}.core_fraction = 0 for one star, a core_envelope, whose core then follows from its mass and "
         "the K of the common envelope; two stars of the same K and different masses do not fill one surface otherwise",
-        key)};
+        key, q.section)};
   return {};
 }
 

@@ -216,7 +216,7 @@ TEST(Contact, WhatCannotExistIsRefused) {
   refused(q, "binary.index");
   q = in_contact(0.5, 0.5);
   q.stars[1].gas.core_fraction = 0.3;
-  refused(q, "core_fraction = 0 for one star");
+  refused(q, "binary.fillout = 0.5: expected binary.core_fraction = 0 for one star");
   q = in_contact(0.5, 0.5);
   q.stars[1].gas.kind = matter_kind::white_dwarf;
   refused(q, "white dwarf");
