@@ -108,7 +108,13 @@ atomic_file::~atomic_file() {
   if (temporary_ != path_) ::unlink(temporary_.c_str());
 }
 
+// Standard streams are written through their descriptors: /dev/stdout may be a link to a regular file, which a new file
+// would not replace, and writing it under its name would begin at its start.
 result<atomic_file> atomic_file::create(const std::string& path) {
+  if (path == "/dev/stdout" || path == "/dev/stderr") {
+    const int stream = ::dup(path == "/dev/stdout" ? STDOUT_FILENO : STDERR_FILENO);
+    return stream < 0 ? result<atomic_file>(file_error("write", path, errno)) : atomic_file(path, path, stream);
+  }
   struct stat there {};
   const bool straight = ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
   std::string temporary = straight ? path : temporary_name(path);

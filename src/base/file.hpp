@@ -24,7 +24,7 @@ result<void> write_file(const std::string& path, std::string_view content);
 result<void> append_file(const std::string& path, std::string_view header, std::string_view content);
 
 /// An incremental write_file(). Without commit() no file remains. A path that exists and is not a regular file (a pipe,
-/// a terminal, /dev/full) is written directly.
+/// a terminal, /dev/full) is written directly; so are /dev/stdout and /dev/stderr, whatever they are.
 class atomic_file {
  public:
   /// Starts a file that appears as `path` at commit().

@@ -50,7 +50,10 @@ std::string json_text(std::string_view text) {
 
 std::string printable(std::string_view text, std::size_t most_bytes) {
   std::string all;
-  const std::string_view shown = text.substr(0, most_bytes);
+  std::size_t end = std::min(text.size(), most_bytes);
+  // Bytes 0x80 to 0xbf continue a UTF-8 sequence, which has at most three of them.
+  for (int i = 0; i < 3 && end > 0 && end < text.size() && static_cast<unsigned char>(text[end]) >> 6 == 2; ++i) --end;
+  const std::string_view shown = text.substr(0, end);
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const auto byte = static_cast<unsigned char>(shown[i]);
     // U+0080 to U+009F, which terminals obey like escape sequences, are 0xc2 and the byte of the character in UTF-8.
@@ -61,7 +64,7 @@ std::string printable(std::string_view text, std::size_t most_bytes) {
     else
       all += shown[i];
   }
-  if (text.size() > most_bytes) all += fmt::format("... ({})", plural(text.size() - most_bytes, "more byte"));
+  if (text.size() > end) all += fmt::format("... ({})", plural(text.size() - end, "more byte"));
   return all;
 }
 

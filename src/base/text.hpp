@@ -2,7 +2,7 @@
 // mistyped one, for "did you mean".
 //
 // Thread safety: all functions are thread-safe. Cost: O(length); of nearest() and did_you_mean() O(words x letters^2).
-// Examples: base/test/text_test.cpp, base/test/nearest_test.cpp
+// Example: base/test/text_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,7 @@ std::string_view trimmed(std::string_view s);
 std::string json_text(std::string_view text);
 
 /// `text` as one line for a terminal or a log: control characters, line breaks among them, become \\x1b etc., and what
-/// exceeds `most_bytes` becomes its length. For texts that quote the user's input, such as names of files.
+/// exceeds `most_bytes`, from a whole character on, becomes its length. For texts that quote the user's input.
 std::string printable(std::string_view text, std::size_t most_bytes = 2000);
 
 /// "task" for one, "tasks" for any other number; also "boxes", "processes", "localities".

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <filesystem>
 
@@ -57,6 +60,21 @@ TEST_F(File, ErrorsNameThePathAndTheReason) {
   EXPECT_EQ(plx::write_file(lost, "").error().message, "cannot write '" + lost + "': No such file or directory");
   EXPECT_EQ(plx::append_file(lost, "", "").error().message, "cannot write '" + lost + "': No such file or directory");
   EXPECT_EQ(plx::read_file(folder_.string()).error().message, "cannot read '" + folder_.string() + "': Is a directory");
+}
+
+/// As with `program >> log`: what the program writes otherwise stays, before and after.
+TEST_F(File, StandardOutputIsWrittenToItsDescriptor) {
+  const int before = ::dup(STDOUT_FILENO), log = ::open(path("log").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  ::dup2(log, STDOUT_FILENO);
+  const auto write = [](std::string_view text) { (void)!::write(STDOUT_FILENO, text.data(), text.size()); };
+  write("first\n");
+  const auto done = plx::write_file("/dev/stdout", "second\n");
+  write("third\n");
+  ::dup2(before, STDOUT_FILENO);
+  ::close(before), ::close(log);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(plx::read_file(path("log")).value(), "first\nsecond\nthird\n");
+  EXPECT_TRUE(fs::is_symlink("/dev/stdout"));
 }
 
 TEST_F(File, AFullDeviceIsAnError) {

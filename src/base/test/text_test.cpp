@@ -32,6 +32,10 @@ TEST(Printable, IsOneLineThatATerminalShowsAsItIs) {
   EXPECT_EQ(printable("12345", 5), "12345");
   EXPECT_EQ(printable("123456", 5), "12345... (1 more byte)");
   EXPECT_EQ(printable("1234567", 5), "12345... (2 more bytes)");
+  EXPECT_EQ(printable("123\xe2\x82\xac", 5), "123... (3 more bytes)");  // not within a character
+  EXPECT_EQ(printable("123\xe2\x82\xac", 6), "123\xe2\x82\xac");
+  EXPECT_EQ(printable("1\xf0\x9f\x98\x80 ", 5), "1\xf0\x9f\x98\x80... (1 more byte)");
+  EXPECT_EQ(printable("\x80\x80\x80\x80\x80\x80", 5), "\x80\x80... (4 more bytes)");
 }
 
 TEST(Plural, OneIsSingular) {
@@ -42,6 +46,23 @@ TEST(Plural, OneIsSingular) {
   EXPECT_EQ(plural(3, "locality"), "3 localities");
   EXPECT_EQ(plural(3, "key"), "3 keys");
   EXPECT_EQ(noun(1, "box") + " " + noun(4, "box"), "box boxes");
+}
+
+TEST(Nearest, DistanceCountsInsertDropChangeAndSwap) {
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("lveel", "level"), 1u);
+  EXPECT_EQ(edit_distance("same", "same"), 0u);
+}
+
+TEST(Nearest, FindsTheIntendedWordOrNothing) {
+  const std::vector<std::string> known{"mesh.max_level", "mesh.block_size", "hydro.cfl", "hll"};
+  EXPECT_EQ(nearest("mesh.max_lvl", known), "mesh.max_level");
+  EXPECT_EQ(nearest("max_level", known), "mesh.max_level");
+  EXPECT_EQ(nearest("hlc", known), "hll");
+  EXPECT_EQ(nearest("output.interval", known), "");
+  EXPECT_EQ(nearest("xy", known), "");
+  EXPECT_EQ(did_you_mean("hydro.cfk", known), "; did you mean 'hydro.cfl'?");
 }
 
 }  // namespace
