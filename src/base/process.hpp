@@ -1,4 +1,4 @@
-// The host of this process, its standard output, and the signals of its threads.
+// The host of this process, the processors that it may use, its standard output, and the signals of its threads.
 //
 // Thread safety: functions are thread-safe; a no_signals belongs to its thread.
 #pragma once
@@ -13,6 +13,9 @@ namespace plx {
 
 /// As gethostname(); "unknown" if it fails.
 std::string host_name();
+
+/// Processors that the calling thread may run on (affinity); 0 if unknown.
+unsigned usable_processors() noexcept;
 
 /// Writes to standard output and flushes it. A closed pipe is no error: the reader has seen enough. Error: one line
 /// with the system's reason, such as a full disk.

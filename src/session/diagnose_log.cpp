@@ -1,8 +1,6 @@
 #include "session/diagnose_log.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <iterator>
@@ -11,6 +9,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/process.hpp"
 #include "probe/record/text_sink.hpp"
 
 namespace plx::probe {
@@ -62,12 +61,6 @@ double machine_bytes() {
   return text && std::sscanf(text->c_str(), "MemTotal: %llu", &kib) == 1 ? 1024.0 * static_cast<double>(kib) : 0.0;
 }
 
-/// The processors that this process may use; 0 if unknown.
-int processors() {
-  cpu_set_t set;
-  return ::sched_getaffinity(::getpid(), sizeof set, &set) == 0 ? CPU_COUNT(&set) : 0;
-}
-
 /// Names are those of locality 0; the counter read is that of the registry's own locality.
 void add_counter(std::vector<counter_value>& to, const counter_registry& counters, std::string name) {
   constexpr std::string_view first = "locality#0";
@@ -75,6 +68,13 @@ void add_counter(std::vector<counter_value>& to, const counter_registry& counter
     name.replace(at, first.size(), counters.locality_name());
   if (auto values = counters.query(name))
     for (counter_value& v : *values) to.push_back(std::move(v));
+}
+
+/// The processors that the workers may use, or without a runtime this process; 0 if unknown.
+double processors(const counter_registry& counters) {
+  std::vector<counter_value> of_workers;
+  add_counter(of_workers, counters, "/scheduler{locality#0/total}/processors");
+  return of_workers.empty() ? usable_processors() : of_workers.front().value;
 }
 
 result<void> write_workers_csv(const std::vector<worker_times>& times, const counter_registry& counters,
@@ -140,7 +140,7 @@ result<void> diagnose_log::write(const std::string& folder) {
         {fmt::format("/threads{{{}/total}}/time/span", counters_.locality_name()), span_s, "s"});
   if (const double bytes = machine_bytes(); bytes > 0)
     moments_.back().values.push_back({"/machine/memory/total", bytes, "bytes"});
-  if (const int n = processors(); n > 0) moments_.back().values.push_back({"/machine/processors", double(n), "1"});
+  if (const double n = processors(counters_); n > 0) moments_.back().values.push_back({"/machine/processors", n, "1"});
   std::string text = "time_s,name,value,unit\n";
   for (const moment& m : moments_)
     for (const counter_value& v : m.values)

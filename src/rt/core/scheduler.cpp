@@ -11,10 +11,12 @@
 
 #include <algorithm>
 #include <mutex>
+#include <set>
 #include <thread>
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/recorder.hpp"
@@ -194,6 +196,10 @@ void scheduler::rank_victims() {
 std::vector<unsigned> scheduler::processors_of(unsigned i) const {
   if (cores_.size() == workers_.size()) return {cores_[i]};
   return cores_;
+}
+
+std::size_t scheduler::processors() const {
+  return cores_.empty() ? usable_processors() : std::set(cores_.begin(), cores_.end()).size();
 }
 
 void scheduler::start_threads() {

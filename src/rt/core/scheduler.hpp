@@ -171,6 +171,8 @@ class scheduler {
   void keep_usage() noexcept { keeps_usage_.store(true, std::memory_order_relaxed); }
   /// The CPUs that worker `i` is bound to; empty when the operating system decides.
   [[nodiscard]] std::vector<unsigned> processors_of(unsigned i) const;
+  /// The number of CPUs that the workers may run on; 0 if unknown.
+  [[nodiscard]] std::size_t processors() const;
   /// Workers that run a task or are about to: all except those that search, sleep or are parked.
   [[nodiscard]] unsigned active_workers() const noexcept;
   /// Suspended tasks that are ready to resume and wait for a worker. Cost: O(stacks).

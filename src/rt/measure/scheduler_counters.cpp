@@ -79,6 +79,8 @@ constexpr scheduler_counter of_scheduler[] = {
     {"utilization/instantaneous", "1", "Share of the workers that run a task now",
      [](const scheduler& s) { return active(s) / s.worker_count(); }},
     {"worker-cap", "1", "Workers that take tasks now", [](const scheduler& s) { return double(s.worker_cap()); }},
+    {"processors", "1", "Processors that the workers may use; 0 if unknown",
+     [](const scheduler& s) { return double(s.processors()); }},
     {"pollers/count", "1", "Registered pollers now", [](const scheduler& s) { return double(s.pollers()); }},
     {"stacks/in-use", "1", "Stacks with a task on them, running or suspended",
      [](const scheduler& s) { return suspended(s) + active(s); }},

@@ -8,6 +8,7 @@
 #include "base/file.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/settings.hpp"
+#include "rt/core/topology.hpp"
 #include "rt/measure/scheduler_counters.hpp"
 #include "rt/runtime.hpp"
 
@@ -36,6 +37,17 @@ TEST(DiagnoseSetting, ARunWritesWhatDiagnoseReads) {
     const std::string workers = read_file(folder + "/workers.csv").value();
     EXPECT_EQ(workers.find(",,"), std::string::npos) << workers;  // on_core_s and ready_s of each worker
   }
+}
+
+TEST(DiagnoseSetting, ProcessorsAreThoseOfTheWorkers) {
+  const std::string folder = probe::temporary_path("diagnosed_cores");
+  auto measure = std::make_shared<probe::settings>();
+  measure->diagnose = true;
+  measure->output = folder;
+  const std::string first = std::to_string(detail::allowed_cores().front());
+  { runtime rt({.workers = 2, .cores = first, .measure = measure}); }
+  EXPECT_NE(read_file(folder + "/diagnose.csv").value().find(",/machine/processors,1,1\n"), std::string::npos);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(TaskCost, IsThatOfATask) {
