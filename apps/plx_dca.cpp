@@ -16,7 +16,7 @@
 #include "base/file.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
-#include "io/option_changes.hpp"
+#include "io/run_json.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
 #include "net/job.hpp"

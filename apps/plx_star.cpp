@@ -17,7 +17,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
-#include "io/option_changes.hpp"
+#include "io/run_json.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "net/job.hpp"
 #include "plx_star_progress.hpp"

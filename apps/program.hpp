@@ -11,7 +11,7 @@
 
 #include "base/result.hpp"
 #include "console.hpp"
-#include "io/run_facts.hpp"
+#include "io/run_json.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::app {
@@ -57,7 +57,7 @@ runtime_options options_of_run(const common_options& c, runtime_options options,
 /// run.json of a run: program, build, machine, process, state. A reader that finds "running" can check the process.
 class run_record {
  public:
-  /// `changed_options`: changed_options_json() (io/option_changes.hpp).
+  /// `changed_options`: changed_options_json() (io/run_json.hpp).
   run_record(std::string folder, std::size_t workers, std::string changed_options);
   /// status: "running", "finished", "interrupted" or "failed", with the message of the error.
   result<void> write(const char* status, std::string_view message = "") const;

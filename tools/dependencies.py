@@ -73,7 +73,7 @@ TABLE = (
         minimum="2", cmake="CLI11",
     ),
     Dependency(
-        "nlohmann-json", "inputs of DCA++ (plx-dca)", ("build", "lint"), ("nlohmann-json3-dev",),
+        "nlohmann-json", "run.json; inputs of DCA++ (plx-dca)", ("build", "lint"), ("nlohmann-json3-dev",),
         pkg_config="nlohmann_json", header="nlohmann/json.hpp", minimum="3.9", cmake="nlohmann_json",
     ),
     Dependency(

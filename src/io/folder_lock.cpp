@@ -14,6 +14,7 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/process.hpp"
+#include "io/run_json.hpp"
 
 namespace plx {
 
@@ -98,13 +99,8 @@ std::optional<std::string> folder_lock::holder_of(const std::string& folder) {
 }
 
 result<void> check_program_of(const std::string& folder, std::string_view program) {
-  const auto text = read_file(folder + "/run.json");
-  if (!text) return {};
-  constexpr std::string_view key = "\"program\": \"";
-  const std::size_t at = text->find(key);
-  if (at == text->npos) return {};
-  const std::string found = text->substr(at + key.size(), text->find('"', at + key.size()) - at - key.size());
-  if (found == program) return {};
+  const std::string found = program_of_run(folder);
+  if (found.empty() || found == program) return {};
   return error{fmt::format("{}: holds a run of {}; expected one of {}, or another folder", folder, found, program)};
 }
 

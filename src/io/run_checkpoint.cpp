@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <string_view>
 
 #include "base/file.hpp"
@@ -60,8 +59,8 @@ result<hdf5_reader> open_checkpoint(const std::string& path, const checkpoint_ki
   if (!size->is_hdf5)
     return error{fmt::format("'{}' is not a checkpoint: expected an HDF5 file of {}", path, kind.program)};
   if (size->found < size->expected)
-    return damaged_checkpoint(path,
-                              fmt::format("it is truncated: expected {} bytes, found {}", size->expected, size->found));
+    return damaged_checkpoint(
+        path, fmt::format("it is truncated: expected {}, found {}", plural(size->expected, "byte"), size->found));
   auto r = hdf5_reader::open(path);
   if (!r) return damaged_checkpoint(path, r.error().message);
   std::vector<std::string> format;
@@ -104,41 +103,6 @@ result<run_checkpoint> read_run_checkpoint(const std::string& path, const checkp
     return damaged_checkpoint(path, "a part is missing or cannot be read");
   if (sum[0] != checksum(c)) return damaged_checkpoint(path, "its checksum does not match");
   return c;
-}
-
-result<std::vector<std::uint64_t>> sizes_of_tables(const std::string& folder, std::span<const char* const> names) {
-  std::vector<std::uint64_t> sizes;
-  for (const char* name : names) {
-    const std::string path = folder + "/" + name;
-    std::error_code missing;
-    const auto bytes = std::filesystem::file_size(path, missing);
-    sizes.push_back(missing ? 0 : bytes);
-    if (missing) continue;
-    if (auto r = sync_file(path); !r) return r.error();
-  }
-  return sizes;
-}
-
-result<void> shorten_tables(const std::string& folder, std::span<const char* const> names,
-                            const std::vector<std::uint64_t>& bytes, std::string_view of_words) {
-  constexpr const char* advice = "it was changed after the run: restore it, or start the run again in another folder";
-  for (std::size_t i = 0; i < std::min(names.size(), bytes.size()); ++i) {
-    if (bytes[i] == 0) continue;
-    const std::string path = folder + "/" + names[i];
-    const auto text = read_file(path);
-    const std::size_t found = text ? text->size() : 0;
-    if (found < bytes[i])
-      return error{fmt::format("'{}': expected at least the {} that the checkpoint refers to, found {}; {}", path,
-                               plural(bytes[i], "byte"), found, advice)};
-    if (auto r = check_table(path, std::string_view(*text).substr(0, bytes[i]), of_words); !r)
-      return error{fmt::format("{}; {}", r.error().message, advice)};
-  }
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    const std::string path = folder + "/" + names[i];
-    if (std::error_code code; !std::filesystem::exists(path, code)) continue;
-    if (auto r = shorten_file(path, i < bytes.size() ? bytes[i] : 0); !r) return r;
-  }
-  return {};
 }
 
 result<void> same_options(const config_table& before, const config_table& now, std::span<const char* const> may_change,

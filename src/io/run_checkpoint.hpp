@@ -1,7 +1,7 @@
 // The checkpoint of a run that appends to tables: its options, the sizes of the tables, and its state as a list of
 // numbers. The file appears complete or not at all.
 //
-//   auto bytes = sizes_of_tables(folder, tables);                         // waits until the rows are on the disk
+//   auto bytes = sizes_of_tables(folder, tables);                         // io/run_table.hpp
 //   write_run_checkpoint(folder + "/checkpoint.h5", kind, {build, options, *bytes, numbers});
 //   auto c = read_run_checkpoint(folder + "/checkpoint.h5", kind);        // later, by another process
 //   shorten_tables(folder, tables, c->table_bytes);                       // removes rows written after the checkpoint
@@ -19,7 +19,6 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "io/hdf5_file.hpp"
-#include "io/run_table.hpp"
 
 namespace plx {
 
@@ -56,13 +55,6 @@ result<hdf5_reader> open_checkpoint(const std::string& path, const checkpoint_ki
 void begin_checkpoint(hdf5_writer& file, const checkpoint_kind& kind);
 /// "checkpoint '<path>' is damaged: <what>; start the run again in another folder".
 error damaged_checkpoint(const std::string& path, const std::string& what);
-
-/// Sizes of tables in a folder, which are then on the disk; 0 for those that do not exist.
-result<std::vector<std::uint64_t>> sizes_of_tables(const std::string& folder, std::span<const char* const> names);
-/// Shortens the tables; words may stand in the column `of_words` alone (io/run_table.hpp). Error: one is shorter
-/// already, or what remains is not a table; then all are as before.
-result<void> shorten_tables(const std::string& folder, std::span<const char* const> names,
-                            const std::vector<std::uint64_t>& bytes, std::string_view of_words = {});
 
 /// Compares the values of two tables of the same keys. Error: a key outside of `may_change` differs; the message has
 /// the key with both values, and `where` the new one is from ("" or e.g. "run/config.toml: ").

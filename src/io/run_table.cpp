@@ -145,4 +145,39 @@ result<void> shorten_file(const std::string& path, std::uint64_t bytes) {
   return failed ? file_error("shorten", path, failed.value()) : result<void>();
 }
 
+result<std::vector<std::uint64_t>> sizes_of_tables(const std::string& folder, std::span<const char* const> names) {
+  std::vector<std::uint64_t> sizes;
+  for (const char* name : names) {
+    const std::string path = folder + "/" + name;
+    std::error_code missing;
+    const auto bytes = std::filesystem::file_size(path, missing);
+    sizes.push_back(missing ? 0 : bytes);
+    if (missing) continue;
+    if (auto r = sync_file(path); !r) return r.error();
+  }
+  return sizes;
+}
+
+result<void> shorten_tables(const std::string& folder, std::span<const char* const> names,
+                            const std::vector<std::uint64_t>& bytes, std::string_view of_words) {
+  constexpr const char* advice = "it was changed after the run: restore it, or start the run again in another folder";
+  for (std::size_t i = 0; i < std::min(names.size(), bytes.size()); ++i) {
+    if (bytes[i] == 0) continue;
+    const std::string path = folder + "/" + names[i];
+    const auto text = read_file(path);
+    const std::size_t found = text ? text->size() : 0;
+    if (found < bytes[i])
+      return error{fmt::format("'{}': expected at least the {} that the checkpoint refers to, found {}; {}", path,
+                               plural(bytes[i], "byte"), found, advice)};
+    if (auto r = check_table(path, std::string_view(*text).substr(0, bytes[i]), of_words); !r)
+      return error{fmt::format("{}; {}", r.error().message, advice)};
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string path = folder + "/" + names[i];
+    if (std::error_code code; !std::filesystem::exists(path, code)) continue;
+    if (auto r = shorten_file(path, i < bytes.size() ? bytes[i] : 0); !r) return r;
+  }
+  return {};
+}
+
 }  // namespace plx

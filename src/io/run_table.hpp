@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 
@@ -18,8 +20,8 @@ namespace plx {
 result<void> check_table(const std::string& path, std::string_view text, std::string_view of_words = {});
 
 /// The number of bytes of a table that stay when a run is continued from a checkpoint at `step`. The table is a line of
-/// names, then rows of numbers that begin with rising steps. Rows of later steps, which are written again, do not stay,
-/// whatever follows the first of them, nor does a last line without its line break. All others must be complete.
+/// names, then rows of numbers that begin with rising steps. The first row of a later step and all that follows it do
+/// not stay, nor does a last line without its line break. All rows up to that first one must be complete.
 /// names: expected line of names, with its line break; "": any. last_row: step of the last row before the checkpoint;
 /// -1 if unknown.
 result<std::size_t> bytes_up_to_step(const std::string& path, std::string_view text, std::string_view names,
@@ -29,5 +31,12 @@ result<std::size_t> bytes_up_to_step(const std::string& path, std::string_view t
 result<void> sync_file(const std::string& path);
 /// Removes what follows the first `bytes` of a file.
 result<void> shorten_file(const std::string& path, std::uint64_t bytes);
+
+/// Sizes of tables in a folder, which are then on the disk; 0 for those that do not exist.
+result<std::vector<std::uint64_t>> sizes_of_tables(const std::string& folder, std::span<const char* const> names);
+/// Shortens the tables; words may stand in the column `of_words` alone. Error: one is shorter already, or what remains
+/// is not a table; then all are as before.
+result<void> shorten_tables(const std::string& folder, std::span<const char* const> names,
+                            const std::vector<std::uint64_t>& bytes, std::string_view of_words = {});
 
 }  // namespace plx

@@ -313,7 +313,7 @@ def test_a_damaged_table_is_refused_and_nothing_changes(folder, damage):
     assert [line.split(",")[0] for line in table.read_text().splitlines()] == ["step", "5", "6"]
 
 
-def test_rows_after_the_checkpoint_are_written_again_whatever_they_are(folder):
+def test_an_unfinished_last_row_is_written_again_and_a_short_one_is_refused(folder):
     assert run("in.toml", "--out", "whole", "--quiet").returncode == 0
     for tail in ("5,0.1", "5", "7,1,2,3\ngarbage\n", "99999999999,\0"):
         shutil.rmtree("out", ignore_errors=True)

@@ -29,7 +29,7 @@ TEST_F(RunFolder, BeginsAndIsReopenedWithItsCheckpoint) {
   folder_lock lock;
   ASSERT_TRUE(begin_run_folder(path, lock, "a = 1\n", "plx-dca", "checkpoint.h5"));
   EXPECT_EQ(read_file(path + "/config.toml").value(), "a = 1\n");
-  put("run.json", "{\n  \"program\": \"plx-dca\",\n}\n");
+  put("run.json", "{\"program\": \"plx-dca\"}");
   put("checkpoint.h5", "");
   folder_lock other;
   EXPECT_THAT(reopen_run_folder(path, other, "plx-dca", "checkpoint.h5").error().message,
@@ -48,7 +48,7 @@ TEST_F(RunFolder, WithoutACheckpointItSaysWhy) {
   lock.release();
   EXPECT_FALSE(folder_lock::holder_of(path));
   EXPECT_THAT(missing(), HasSubstr("ended before its first checkpoint: remove the folder"));
-  put("run.json", "{\n  \"program\": \"plx-star\",\n}\n");
+  put("run.json", "{\"program\": \"plx-star\"}");
   EXPECT_THAT(missing(), HasSubstr("holds a run of plx-star; expected one of plx-dca"));
 }
 
@@ -80,7 +80,7 @@ TEST_F(RunFolder, FilesOfAnotherRunAreKept) {
   EXPECT_THAT(again(), HasSubstr("or remove it: the run has ended before its first checkpoint"));
   put("checkpoint.h5", "");
   EXPECT_THAT(again(), HasSubstr("or continue the run in it: --resume " + path));
-  put("run.json", "{\n  \"program\": \"plx-star\",\n}\n");
+  put("run.json", "{\"program\": \"plx-star\"}");
   EXPECT_THAT(again(), HasSubstr("holds a run of plx-star"));
   EXPECT_EQ(read_file(path + "/config.toml").value(), "a = 1\n");
 }

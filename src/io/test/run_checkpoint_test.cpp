@@ -10,7 +10,6 @@ namespace plx {
 namespace {
 
 const checkpoint_kind kind = {"plx-test", 3};
-constexpr const char* tables[] = {"a.csv", "b.csv"};
 
 struct options {
   double u = 1;
@@ -61,26 +60,6 @@ TEST_F(RunCheckpoint, OthersAreRefused) {
   EXPECT_NE(message(kind).find("truncated"), std::string::npos);
   ASSERT_TRUE(write_file(path, "text"));
   EXPECT_NE(message(kind).find("not a checkpoint"), std::string::npos);
-}
-
-TEST_F(RunCheckpoint, TablesAreShortened) {
-  ASSERT_TRUE(append_file(folder + "/a.csv", "x\n", "1\n"));
-  const auto sizes = sizes_of_tables(folder, tables);
-  ASSERT_TRUE(sizes);
-  EXPECT_EQ(*sizes, (std::vector<std::uint64_t>{4, 0}));
-  ASSERT_TRUE(append_file(folder + "/a.csv", "x\n", "2\n"));
-  ASSERT_TRUE(append_file(folder + "/b.csv", "y\n", "2\n"));
-  ASSERT_TRUE(shorten_tables(folder, tables, *sizes));
-  EXPECT_EQ(*read_file(folder + "/a.csv"), "x\n1\n");
-  EXPECT_EQ(*read_file(folder + "/b.csv"), "");
-  EXPECT_NE(shorten_tables(folder, tables, {5, 0}).error().message.find("found 4"), std::string::npos);
-  ASSERT_TRUE(write_file(folder + "/a.csv", "x\n1,\n\n"));
-  const auto refused = shorten_tables(folder, tables, {5, 0});
-  EXPECT_EQ(refused.error().message,
-            "'" + folder +
-                "/a.csv', line 2: expected a row of 1 value, found '1,'; it was changed after the run: restore "
-                "it, or start the run again in another folder");
-  EXPECT_EQ(*read_file(folder + "/a.csv"), "x\n1,\n\n");
 }
 
 TEST_F(RunCheckpoint, OptionsThatDifferAreNamed) {

@@ -2,6 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/file.hpp"
 
 namespace plx {
 namespace {
@@ -57,6 +62,31 @@ TEST(RunTable, CellsAreNumbersOrEmptyOrWordsInTheirColumn) {
   EXPECT_THAT(refused(table + "x,a,3\n"), EndsWith("line 4: expected a number in the column 't', found 'x'"));
   EXPECT_THAT(refused(table + "1,a\n"), EndsWith("line 4: expected a row of 3 values, found '1,a'"));
   EXPECT_THAT(refused(table + "1,a,3"), EndsWith("line 4: expected a line break at the end of the row, found '1,a,3'"));
+}
+
+TEST(RunTable, TablesAreShortened) {
+  constexpr const char* tables[] = {"a.csv", "b.csv"};
+  const std::string folder = testing::TempDir() + "plx_run_table_" + std::to_string(getpid());
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  ASSERT_TRUE(append_file(folder + "/a.csv", "x\n", "1\n"));
+  const auto sizes = sizes_of_tables(folder, tables);
+  ASSERT_TRUE(sizes);
+  EXPECT_EQ(*sizes, (std::vector<std::uint64_t>{4, 0}));
+  ASSERT_TRUE(append_file(folder + "/a.csv", "x\n", "2\n"));
+  ASSERT_TRUE(append_file(folder + "/b.csv", "y\n", "2\n"));
+  ASSERT_TRUE(shorten_tables(folder, tables, *sizes));
+  EXPECT_EQ(*read_file(folder + "/a.csv"), "x\n1\n");
+  EXPECT_EQ(*read_file(folder + "/b.csv"), "");
+  EXPECT_NE(shorten_tables(folder, tables, {5, 0}).error().message.find("found 4"), std::string::npos);
+  ASSERT_TRUE(write_file(folder + "/a.csv", "x\n1,\n\n"));
+  const auto refused = shorten_tables(folder, tables, {5, 0});
+  EXPECT_EQ(refused.error().message,
+            "'" + folder +
+                "/a.csv', line 2: expected a row of 1 value, found '1,'; it was changed after the run: restore "
+                "it, or start the run again in another folder");
+  EXPECT_EQ(*read_file(folder + "/a.csv"), "x\n1,\n\n");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "io/run_checkpoint.hpp"
+#include "io/run_table.hpp"
 
 namespace plx::qmc {
 namespace {

@@ -1,7 +1,7 @@
 #include "star/driver/identity.hpp"
 
 #include "base/config.hpp"
-#include "io/option_changes.hpp"
+#include "io/run_json.hpp"
 #include "star/driver/options.hpp"
 
 namespace plx::star {

@@ -28,7 +28,7 @@ struct run_request {
   std::string out;                ///< folder; must not exist or be empty, unless its run is resumed
   std::string resume_checkpoint;  ///< file to continue from; "" for a new run
   bool trace = false;
-  std::string changed_options = "[]";     ///< for run.json: changed_options_json() (io/option_changes.hpp)
+  std::string changed_options = "[]";     ///< for run.json: changed_options_json() (io/run_json.hpp)
   const gpu::backend* backend = nullptr;  ///< for tests: instead of the one that run.device names
   // The program's build, for run.json and checkpoints.
   std::string version, git, compiler, build_type;

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "io/run_facts.hpp"
+#include "io/run_json.hpp"
 #include "star/driver/run.hpp"
 #include "star/problems/problem.hpp"
 

@@ -1,4 +1,4 @@
-#include "io/option_changes.hpp"
+#include "io/run_json.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,15 +52,22 @@ TEST(OptionChanges, OfAResumedRunFollowThoseOfTheRunBefore) {
   const std::vector<option_change> first{{"mesh.sizes", "[1, 2]", "[3]"}}, second{{"mesh.text", "\"a\"", "\"]\\n\""}},
       third{{"hydro.cfl", "0.5", "0.25"}};
   EXPECT_EQ(changed_options_json(folder, {}, "--set"), "[]");
-  const auto write = [&](const std::string& list) {
-    ASSERT_TRUE(write_file(folder + "/run.json", "{\n  \"changed_options\": " + list + ",\n  \"x\": [1]\n}\n"));
+  const auto write = [&](const std::string& list) {  // a text and an object before it have the key, too
+    ASSERT_TRUE(
+        write_file(folder + "/run.json", R"({"message": "\"changed_options\": [7]", "a": {"changed_options": [8]},)"
+                                         "\n  \"changed_options\": " +
+                                             list + ",\n  \"x\": [1]\n}\n"));
   };
   write(changed_options_json("", first, "--set"));
   write(changed_options_json(folder, second, "--resume"));
   const std::string list = changed_options_json(folder, third, "--resume");
-  EXPECT_THAT(list, HasSubstr(R"([{"key": "mesh.sizes", "was": "[1, 2]", "value": "[3]", "by": "--set", "time": )"));
-  EXPECT_THAT(list, HasSubstr(R"(, {"key": "mesh.text", "was": "\"a\"", "value": "\"]\\n\"", "by": "--resume")"));
-  EXPECT_THAT(list, HasSubstr(R"(, {"key": "hydro.cfl", "was": "0.5", "value": "0.25", "by": "--resume")"));
+  EXPECT_THAT(list, HasSubstr(R"([{"key":"mesh.sizes","was":"[1, 2]","value":"[3]","by":"--set","time":)"));
+  EXPECT_THAT(list, HasSubstr(R"(,{"key":"mesh.text","was":"\"a\"","value":"\"]\\n\"","by":"--resume")"));
+  EXPECT_THAT(list, HasSubstr(R"(,{"key":"hydro.cfl","was":"0.5","value":"0.25","by":"--resume")"));
+  EXPECT_EQ(list.find("[7"), list.npos) << list;
+  EXPECT_EQ(list.find("[8"), list.npos) << list;
+  ASSERT_TRUE(write_file(folder + "/run.json", "{\"changed_options\": ["));
+  EXPECT_EQ(changed_options_json(folder, {}, "--resume"), "[]") << "a damaged file counts as none";
   std::filesystem::remove_all(folder);
 }
 

@@ -1,9 +1,10 @@
-// The options that a run has changed, for run.json: those that the command line set (--set), and those that a resumed
-// run has with other values than its checkpoint.
+// The part of run.json that all programs share: the machine, the process, the options that the run has changed.
 //
-// Thread safety: any thread. Cost: the text of a configuration. Example: io/test/option_changes_test.cpp
+// Thread safety: any thread. Cost: reading some files of /proc; the text of a configuration.
+// Example: io/test/run_json_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,29 @@
 #include <vector>
 
 namespace plx {
+
+struct machine_facts {
+  std::string host, cpu;
+  unsigned cores = 0;  ///< available to this process
+};
+machine_facts this_machine();
+
+/// Identifies the process uniquely, so that a reader of "running" in run.json can check whether it still runs.
+struct process_facts {
+  std::int64_t pid = 0, started_ticks = 0;  ///< process number; start in clock ticks since the boot
+  std::string boot, numbers;                ///< identifier of the boot; PID namespace of `pid`
+};
+process_facts this_process();
+
+/// The time of day, as 2026-01-31T12:00:00Z.
+std::string utc_now();
+
+/// As JSON objects.
+std::string json_of(const machine_facts& m);
+std::string json_of(const process_facts& p);
+
+/// "program" in the run.json of a folder; "" without one.
+std::string program_of_run(const std::string& folder);
 
 /// The keys and values, as TOML, of a text made by config_table::toml(), in its order. The keys of the item i of a list
 /// of sections begin with "name[i].".
