@@ -1,4 +1,5 @@
-// Errors of correlated samples: binning with the autocorrelation time, and the jackknife for functions of means.
+// Errors of correlated samples: binning with the autocorrelation time, and the jackknife for functions of means. The
+// limit of values for many numbers of frequencies.
 //
 // Thread safety: one thread at a time per object. Cost: binning::add is O(1), memory O(log n); a jackknife calls its
 // function once per bin and once more. Example: num/test/statistics_test.cpp
@@ -83,5 +84,10 @@ std::vector<estimate> jackknife(std::span<const std::vector<double>> bins, F&& f
   for (const auto& row : detail::leave_one_out(bins, weights)) results.push_back(f(std::span<const double>(row)));
   return detail::jackknife_estimates(results);
 }
+
+/// The limit a of a + b / n^2 through the last two values; its error is the distance from the limit of the two before,
+/// or from the last value if there are but two. One value: itself, with an infinite error.
+/// Shapes: n and values [runs]. Requires: n ascending, at least one.
+estimate extrapolated(std::span<const int> n, std::span<const double> values);
 
 }  // namespace plx

@@ -6,6 +6,18 @@ namespace plx::parquet {
 
 using complex = std::complex<double>;
 
+std::vector<complex> vertex_limits::of_slabs(const vertex_grid& grid, const complex* phi, int first, int last) {
+  std::vector<complex> values;
+  values.reserve(grid.row_offset(last) - grid.row_offset(first));
+  for (int s = first; s < last; ++s) {
+    const std::size_t rows = grid.rows(grid.transfer_of(s).frequency);
+    const auto* density = phi + (grid.offset(s, channel::density) - grid.slab_offset(first)) + (rows - 1) * rows;
+    const auto* magnetic = density + rows * rows;
+    for (std::size_t i = 0; i < rows; ++i) values.push_back(density[i] + magnetic[i]);
+  }
+  return values;
+}
+
 qmc::matsubara_function schwinger_dyson(const vertex_limits& phi, const propagator& g) {
   const auto& grid = phi.grid();
   const int n_momenta = grid.n_momenta(), n_frequencies = g.n_frequencies();

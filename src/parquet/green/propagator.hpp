@@ -1,4 +1,5 @@
-// The propagator of a cluster with a self-energy, its bubbles, and the self-energy of second order.
+// The Hubbard model of a cluster, and its propagator with a self-energy, its bubbles, and the self-energy of second
+// order.
 //
 //   G(K, iw) = 1 / (iw - xi_K - Sigma(K, iw)),  xi_K = eps_K - mu + U (n - 1) / 2
 //   X_ph(Q, w) = T/N sum_k G(K, nu) G(K + Q, nu + w)      X_pp(Q, w) = T/N sum_k G(K, nu) G(Q - K, w - nu)
@@ -12,12 +13,23 @@
 
 #include <atomic>
 #include <complex>
+#include <memory>
 #include <vector>
 
-#include "parquet/green/model.hpp"
+#include "qmc/cluster/cluster.hpp"
 #include "qmc/green/matsubara.hpp"
 
 namespace plx::parquet {
+
+/// The Hubbard model of a finite cluster, in units of the hopping, hbar = k_B = 1:
+///   H = sum_K,s energies[K] n_Ks + U sum_i (n_iu - 1/2)(n_id - 1/2) - mu N
+struct hubbard_model {
+  std::shared_ptr<const qmc::cluster> lattice;
+  std::vector<double> energies;  // [momentum]; equal at K and -K
+  double u = 0, mu = 0, beta = 1;
+
+  int n_momenta() const noexcept { return lattice->n_sites(); }
+};
 
 class propagator {
  public:

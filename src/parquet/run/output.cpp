@@ -8,9 +8,8 @@
 #include <utility>
 
 #include "base/file.hpp"
-#include "io/run_checkpoint.hpp"
+#include "io/run_table.hpp"
 #include "parquet/equations/rotation.hpp"
-#include "parquet/run/extrapolation.hpp"
 
 namespace plx::parquet {
 namespace {

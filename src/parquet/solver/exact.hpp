@@ -5,7 +5,7 @@
 
 #include <complex>
 
-#include "parquet/green/model.hpp"
+#include "parquet/green/propagator.hpp"
 #include "parquet/vertex/vertex_grid.hpp"
 #include "parquet/vertex/vertex_reader.hpp"
 #include "qmc/exact/exact_diagonalization.hpp"
