@@ -101,10 +101,10 @@ def check(tmp_path_factory):
             if case not in known:
                 first = turn > 0 or case in CROWDED
                 known[case] = measured(tmp_path_factory.mktemp(case) / "run", case, first)
-            said = known[case]
-            if holds(said):
+            diagnosis = known[case]
+            if holds(diagnosis):
                 return
-            assert not said["valid"], said
+            assert not diagnosis["valid"], diagnosis
             del known[case]
         pytest.skip(f"other programs used the cores during all runs of {case}")
 
@@ -129,12 +129,12 @@ def finding(diagnosis: dict, wanted: str) -> dict:
 
 def causes(found: dict) -> list:
     """The id of a finding, alone and with what the finding names."""
-    said = [found["id"]]
+    names = [found["id"]]
     if "by" in found:
-        said.append(f"{found['id']} by {found['by']}")
+        names.append(f"{found['id']} by {found['by']}")
     if found.get("blamed"):
-        said.append(f"{found['id']} of {found['blamed']}")
-    return said
+        names.append(f"{found['id']} of {found['blamed']}")
+    return names
 
 
 # cause: (the program that provokes it, one that resembles it and does not)
@@ -165,16 +165,16 @@ OF_ANY = ("waiting", "off_core")
 
 @pytest.mark.parametrize("wanted", PAIRS)
 def test_a_program_that_provokes_a_sentence_gets_it_first(check, wanted):
-    def holds(said):
-        others = [found for found in said["findings"] if found["id"] not in OF_ANY or wanted.split()[0] in OF_ANY]
-        return wanted == "memory_growth" and wanted in ids(said) or bool(others) and wanted in causes(others[0])
+    def holds(diagnosis):
+        others = [found for found in diagnosis["findings"] if found["id"] not in OF_ANY or wanted.split()[0] in OF_ANY]
+        return wanted == "memory_growth" and wanted in ids(diagnosis) or bool(others) and wanted in causes(others[0])
 
     check(PAIRS[wanted][0], holds)
 
 
 @pytest.mark.parametrize("wanted", PAIRS)
 def test_a_similar_program_does_not_get_it(check, wanted):
-    check(PAIRS[wanted][1], lambda said: not any(wanted in causes(found) for found in said["findings"]))
+    check(PAIRS[wanted][1], lambda diagnosis: not any(wanted in causes(found) for found in diagnosis["findings"]))
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started")
@@ -185,12 +185,12 @@ def test_answers_of_another_locality_that_are_late(tmp_path, case):
     settings = launched.environment(PLX_DIAGNOSE="1", PLX_OUTPUT=str(tmp_path / "run"))
     command = launched.command(2, JOB, case)
     subprocess.run(command, env=settings, check=True, timeout=600, capture_output=True, preexec_fn=raise_priority)
-    said = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
+    diagnosis = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
     if case == "late":
-        first = next(found for found in said["findings"] if found["id"] not in OF_ANY)
+        first = next(found for found in diagnosis["findings"] if found["id"] not in OF_ANY)
         assert first["id"] == "answers" and first["late"] and first["locality"] == 1
     else:
-        assert "answers" not in ids(said)
+        assert "answers" not in ids(diagnosis)
 
 
 def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers_of_workers(tmp_path):
@@ -219,26 +219,26 @@ def test_the_gain_is_predicted_by_replay(tmp_path):
     run = tmp_path / "run"
     measured(run, "lock", False, PLX_TRACE="what-if")
     environment = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    said = json.loads(parallax("diagnose", "--json", run, **environment))
-    first = said["findings"][0]
+    diagnosis = json.loads(parallax("diagnose", "--json", run, **environment))
+    first = diagnosis["findings"][0]
     if first["id"] != "contention":
         pytest.skip(f"other programs used the cores: the first finding is {first['id']}")
     predicted = first.get("predicted")
     if predicted is None:  # the replay is too far off, as other programs used the cores
-        assert "the gain by replay (" in said["not_judged"]
+        assert "the gain by replay (" in diagnosis["not_judged"]
         return
     assert predicted["change"] == 'no waits for the lock "accumulator"' and abs(predicted["error"]) <= 0.15
     assert predicted["gain"] > 0.5 and "by replay of the trace" in first["text"]
 
 
 def test_phases_are_in_the_headline(check):
-    check("two_phases", lambda said: len(said["phases"]) == 2 and "; workers with work: " in said["headline"])
-    check("healthy", lambda said: said["phases"] == [])
+    check("two_phases", lambda diagnosis: len(diagnosis["phases"]) == 2 and "; workers with work: " in diagnosis["headline"])
+    check("healthy", lambda diagnosis: diagnosis["phases"] == [])
 
 
 def test_the_lock_is_named(check):
-    def holds(said):
-        found = finding(said, "contention")
+    def holds(diagnosis):
+        found = finding(diagnosis, "contention")
         # The k-th of 40 waits k times 10 ms: 39 waits, 7.8 s. Some may arrive late and find the lock free, or be
         # overtaken and wait twice.
         as_made = 20 <= found.get("waits", 0) <= 60 and 0.05 <= found["waited_s"] / found["waits"] <= 50
@@ -248,7 +248,7 @@ def test_the_lock_is_named(check):
 
 
 def test_the_long_task_is_named(check):
-    check("imbalance", lambda said: "the long one" in finding(said, "imbalance")["text"])
+    check("imbalance", lambda diagnosis: "the long one" in finding(diagnosis, "imbalance")["text"])
 
 
 # The task type that runs while others are idle; None: the program does something else than tasks.
@@ -257,15 +257,15 @@ BLAMED = {"set_up": "set up", "chain": "link", "imbalance": "the long one", "lat
 
 @pytest.mark.parametrize("case", BLAMED)
 def test_the_first_finding_names_what_idle_time_is_charged_to(check, case):
-    def holds(said):
-        first = said["findings"][0]
+    def holds(diagnosis):
+        first = diagnosis["findings"][0]
         return first.get("blamed", "") == BLAMED[case] and first["blamed_share"] >= 0.5
 
     check(case, holds)
 
 
 def test_the_holder_of_the_lock_is_named(check):
-    check("lock", lambda said: finding(said, "contention").get("holder") == "deposit")
+    check("lock", lambda diagnosis: finding(diagnosis, "contention").get("holder") == "deposit")
 
 
 def blame_of(folder: Path) -> tuple:
@@ -276,8 +276,8 @@ def blame_of(folder: Path) -> tuple:
 
 @pytest.mark.parametrize("case", (*BLAMED, "healthy", "small_grain", "sleeping", "io"))
 def test_blame_adds_up_to_the_idle_time(check, case):
-    def holds(said):
-        charged_s, idle_s = blame_of(said["folder"])
+    def holds(diagnosis):
+        charged_s, idle_s = blame_of(diagnosis["folder"])
         return abs(charged_s - idle_s) <= 0.01 * idle_s + 1e-4
 
     check(case, holds)
@@ -299,16 +299,16 @@ def test_blame_adds_up_for_the_examples(example, tmp_path):
 
 
 def test_the_figures_of_starvation_match_the_program(check):
-    check("starved", lambda said: 0.3 <= finding(said, "starvation").get("busy", 0) <= 0.7)
+    check("starved", lambda diagnosis: 0.3 <= finding(diagnosis, "starvation").get("busy", 0) <= 0.7)
 
 
 def test_sleeping_tasks_are_reported(check):
-    check("sleeping", lambda said: "slept for" in finding(said, "starvation")["text"])
+    check("sleeping", lambda diagnosis: "slept for" in finding(diagnosis, "starvation")["text"])
 
 
 def test_at_most_ten_sentences(check):
     for case in ("healthy", "lock", "memory"):
-        check(case, lambda said: 1 + 2 * len(said["findings"]) + bool(said["not_judged"]) <= 10)
+        check(case, lambda diagnosis: 1 + 2 * len(diagnosis["findings"]) + bool(diagnosis["not_judged"]) <= 10)
 
 
 def test_a_program_without_the_setting_writes_nothing(tmp_path):
@@ -334,8 +334,8 @@ def test_threads_at_the_end_of_a_run_do_not_shorten_it(tmp_path, diagnose):
     """Main alone for 1 s, then eight threads for 50 ms: the run is longer than 1 s, and one thread ran for most of it."""
     command = [str(PLX_EXEC), *diagnose, "-o", str(tmp_path / "run"), sys.executable, "-c", THREADS]
     subprocess.run(command, check=True, timeout=600, capture_output=True)
-    said = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
-    assert said["figures"]["wall_s"] >= 1.0 and said["headline"].startswith("9 threads")
-    assert finding(said, "serial").get("serial_s", 0) >= 0.9
+    diagnosis = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
+    assert diagnosis["figures"]["wall_s"] >= 1.0 and diagnosis["headline"].startswith("9 threads")
+    assert finding(diagnosis, "serial").get("serial_s", 0) >= 0.9
     text = parallax("compare", tmp_path / "run", tmp_path / "run")
     assert "the same was measured in both" in text and "Threads" in text

@@ -1,4 +1,4 @@
-#include "check_calls.hpp"
+#include "job_check.hpp"
 
 #include <bit>
 #include <chrono>

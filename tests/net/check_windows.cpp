@@ -1,4 +1,4 @@
-#include "check_windows.hpp"
+#include "job_check.hpp"
 
 #include <csignal>
 #include <numeric>

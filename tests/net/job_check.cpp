@@ -16,8 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/log.hpp"
-#include "check_calls.hpp"
-#include "check_windows.hpp"
+#include "job_check.hpp"
 #include "net/action.hpp"
 #include "net/core/node.hpp"
 #include "net/error.hpp"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <vector>
 
-#include "cells.hpp"
 #include "harness.hpp"
 #include "star/exact/riemann.hpp"
 

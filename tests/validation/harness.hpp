@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -48,6 +49,12 @@ class solved {
   std::unique_ptr<setup> setup_;
   std::unique_ptr<simulation> sim_;
 };
+
+/// Calls f(u, x, y, z, width) for each cell; variable v is u[v * cells()].
+void for_cells(const gas& g, const std::function<void(const double* u, double x, double y, double z, double width)>& f);
+
+/// Are the two states, on a uniform mesh of one block along z, mirror images about the diagonal to the last bit?
+bool symmetric_about_diagonal(const gas& g);
 
 /// log2(coarse / fine): the order of convergence when the cell width was halved.
 double order_of(double coarse, double fine);

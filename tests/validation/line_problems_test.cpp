@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "cells.hpp"
 #include "harness.hpp"
 #include "line_solver.hpp"
 

@@ -1,7 +1,12 @@
-// The modes of job_check that access windows.
+// The modes of job_check: collective calls, compared with results that each process computes separately, and windows.
 #pragma once
 
 #include "net/locality.hpp"
+
+/// Thousands of calls of several types, some of them concurrent. Throws if a result is wrong.
+void check_calls();
+/// Successive calls, until the given locality is killed during one of them: throws locality_lost on the others.
+void call_until_killed(plx::locality_id who);
 
 /// Puts, gets, atomic operations and signals between all localities. Throws std::logic_error if a result is wrong.
 void check_windows();
