@@ -60,8 +60,12 @@ int print_answer(std::string_view text, int code) {
   return written ? code : complain(written.error().message);
 }
 
+std::string refusal_of(const CLI::ParseError& e) {
+  return fmt::format("{}; {} --help lists the options", e.what(), program_name);
+}
+
 int exit_of_parse(const CLI::App& app, const CLI::ParseError& e) {
-  if (e.get_exit_code() != 0) return complain(fmt::format("{}; {} --help lists the options", e.what(), program_name));
+  if (e.get_exit_code() != 0) return complain(refusal_of(e));
   std::ostringstream text;
   return print_answer((app.exit(e, text, text), text.str()));
 }

@@ -107,7 +107,7 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ParseError& e) {
-    return error{fmt::format("{}; {} --help lists the options", e.what(), name_of_program())};
+    return error{refusal_of(e)};
   } catch (const std::invalid_argument& e) {
     return error{e.what()};
   }

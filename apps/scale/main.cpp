@@ -86,7 +86,8 @@ result<std::string> replay_all(const command_line& c, const std::string& path, p
   if (!one) return one.error();
   const workload all = mirrored(*one, {c.copies[0], c.copies[1], c.copies[2]});
   if (static_cast<std::size_t>(c.localities) > all.blocks.size())
-    return error{fmt::format("{} localities for {}: each needs one; ask for more --copies", c.localities,
+    return error{fmt::format("{} for {}: each needs one; ask for more --copies",
+                             plural(static_cast<std::uint64_t>(c.localities), "locality"),
                              plural(all.blocks.size(), "block"))};
   if (auto fine = check_parts(all, c.localities); !fine)
     return error{fmt::format("{}: {}", path, fine.error().message)};

@@ -47,7 +47,7 @@ class task_files {
           "{} recorded as 'unnamed': expected at most {} different names, found more; use one name with a "
           "key "
           "for things of one type",
-          n == 1 ? "1 name was" : plural(n, "name") + " were", max_names);
+          plural(n, "name"), max_names);
     file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
     return first_;
   }

@@ -110,7 +110,7 @@ class predictor {
 
   void add_workers(unsigned n) {
     const char* each = model_.workers().size() > 1 ? " per locality" : "";
-    questions_.push_back({fmt::format("{} worker{}{}", n, n == 1 ? "" : "s", each), {.workers = n}});
+    questions_.push_back({plural(n, "worker") + each, {.workers = n}});
   }
 
   result<void> add_scale(const std::string& pattern, double factor) {
@@ -238,8 +238,8 @@ class predictor {
       return fmt::format("{} of {} trace records were dropped; raise trace-records and trace-limit", count_text(d.lost),
                          count_text(d.records + d.lost));
     if (unfinished_ != 0)
-      return fmt::format("{} slices never become ready in the replay; {} tasks have no recorded begin",
-                         count_text(unfinished_), count_text(h.headless));
+      return fmt::format("never ready in the replay: {}; without a recorded begin: {}", plural(unfinished_, "slice"),
+                         plural(h.headless, "task"));
     if (std::abs(r_.error()) > what_if_report::largest_error)
       return fmt::format(
           "the replay is off by more than {:.0f} %: something that it does not model limits the run "
@@ -280,10 +280,11 @@ result<what_if_report> predict_changes(const stored_trace& run, const what_if_re
 }
 
 std::string what_if_text(const what_if_report& r) {
-  std::string text = fmt::format("{} tasks in {} slices on {} worker{}{}: {}, work {}, critical path {}\n",
-                                 count_text(r.tasks), count_text(r.slices), r.workers, r.workers == 1 ? "" : "s",
-                                 r.localities > 1 ? fmt::format(" of {} localities", r.localities) : "",
-                                 time_text(r.recorded_s), time_text(r.work_s), time_text(r.span_s));
+  std::string text =
+      fmt::format("{} {} in {} {} on {}{}: {}, work {}, critical path {}\n", count_text(r.tasks), noun(r.tasks, "task"),
+                  count_text(r.slices), noun(r.slices, "slice"), plural(r.workers, "worker"),
+                  r.localities > 1 ? " of " + plural(static_cast<std::uint64_t>(r.localities), "locality") : "",
+                  time_text(r.recorded_s), time_text(r.work_s), time_text(r.span_s));
   text += fmt::format("replayed without a change: {} ({:+.1f} %)\n", time_text(r.replayed_s), 100 * r.error());
   if (!r.refusal.empty()) text += wrapped(fmt::format("no predictions: {}", r.refusal)) + '\n';
   std::size_t width = 12;

@@ -504,11 +504,10 @@ void program::parts::say_where(ticks now, bool locked) {
                                  plural(table.threads() + rows.size() - free_rows.size(), "thread"),
                                  seconds(now - origin), plural(waits, "wait"), wait_s, printable(output));
   if (misfits != 0)
-    text += fmt::format("plx: {} not innermost when stopped; the times are not exact\n",
-                        misfits == 1 ? "1 timer was" : plural(misfits, "timer") + " were");
+    text += fmt::format("plx: {} not innermost when stopped; the times are not exact\n", plural(misfits, "timer"));
   if (without_row != 0)
-    text += fmt::format("plx: {} not measured: more than {} existed at once\n",
-                        without_row == 1 ? "1 thread was" : plural(without_row, "thread") + " were", most_rows);
+    text +=
+        fmt::format("plx: {} not measured: more than {} existed at once\n", plural(without_row, "thread"), most_rows);
   print(text);
 }
 

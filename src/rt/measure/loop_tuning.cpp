@@ -84,8 +84,8 @@ struct loop_tuning::state {
     log->add("loop-grain", name_of(p), "2000 ns", fmt::format("{} ns", p.piece_ns), why);
   }
   [[nodiscard]] std::string name_of(const loop_place& p) const {
-    return fmt::format("loop in {} of 2^{} indices, {} workers: {}", program_invocation_short_name, p.length, workers,
-                       probe::name_of(probe::register_type_name(*p.code)));
+    return fmt::format("loop in {} of 2^{} indices, {}: {}", program_invocation_short_name, p.length,
+                       plural(workers, "worker"), probe::name_of(probe::register_type_name(*p.code)));
   }
 };
 

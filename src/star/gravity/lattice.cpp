@@ -6,6 +6,8 @@
 #include <array>
 #include <cmath>
 
+#include "base/text.hpp"
+
 namespace plx::star::gravity {
 
 namespace {
@@ -191,9 +193,9 @@ result<lattice_table> make_lattice(double theta, int order, int block_size) {
   t.reach = 2 * t.near + 1;
   if (t.reach > block_size)
     return error{fmt::format(
-        "gravity.theta is {}: its partners reach {} cells, more than mesh.block_size = {}; expected a larger theta "
+        "gravity.theta is {}: its partners reach {}, more than mesh.block_size = {}; expected a larger theta "
         "or larger blocks",
-        theta, t.reach, block_size)};
+        theta, plural(static_cast<std::uint64_t>(t.reach), "cell"), block_size)};
   t.values.assign(2 * list_count + 16, 0.0);
   for (int row = 0; row < 4; ++row) {
     for (const partners kind : {partners::direct, partners::finer, partners::coarser})

@@ -142,6 +142,8 @@ struct gas_law {
     if constexpr (has_curve) return c.pressure + all(gamma - 1.0) * thermal;
     return all(gamma - 1.0) * thermal;
   }
+  /// That of the thermal motion of the gas.
+  PLX_INLINE vd gas_pressure(vd thermal, const cold&) const { return all(gamma - 1.0) * thermal; }
   /// p - P_c, not negative.
   PLX_INLINE static vd thermal_pressure(vd p, const cold& c) {
     if constexpr (has_curve) return at_least(0.0, p - c.pressure);

@@ -63,6 +63,7 @@ struct radiating_gas {
     const vd t = temperature_of_energy(thermal, c);
     return (c.gas * t + radiation_pressure(t)) + all(gamma - 1.0) * vmin(all(0.0), thermal);
   }
+  PLX_INLINE vd gas_pressure(vd thermal, const cold& c) const { return c.gas * temperature_of_energy(thermal, c); }
   PLX_INLINE static vd thermal_pressure(vd p, const cold&) { return p; }
   PLX_INLINE static vd at_least_pressure(double floor, vd p, const cold&) { return at_least(floor, p); }
   PLX_INLINE static vd thermal_difference(vd pa, const cold&, vd pb, const cold&) { return vabs(pb - pa); }

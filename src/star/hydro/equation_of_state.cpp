@@ -74,9 +74,8 @@ double equation_of_state::thermal_energy_of_tracer(double density, double tracer
 }
 
 double equation_of_state::gas_temperature(double density, double thermal_energy) const {
-  if (p_.kind != eos_kind::radiation) return (p_.gamma - 1.0) * thermal_energy / density;
-  const isa_scalar::radiating_gas law(p_);
-  return law.r * law.temperature_of_energy(thermal_energy, law.at(density));
+  return with_cold(p_, density,
+                   [&](const auto& eos, const auto& c) { return eos.gas_pressure(thermal_energy, c) / density; });
 }
 
 equation_of_state::kernel_values equation_of_state::of_thermal_energy(double density, double thermal_energy) const {

@@ -84,7 +84,7 @@ void ledger::take(const values& v) {
   } else if (has_gravity_ && step == last_step_ + 1.0) {
     regrids_.add(gravity_before - last_gravity_);
   } else if (has_gravity_ && step > last_step_ && setup_.domain.max_level > 0) {
-    all_regrids_known_ = 0.0;
+    all_regrids_known_ = false;
   }
   last_gravity_ = sum_of(v, "gravity_energy"), last_step_ = step;
 }
@@ -148,9 +148,9 @@ ledger_row ledger::energy_row() const {
     r.start = known ? energy_.gas + energy_.potential : unknown;
     r.change = now_.totals[i_energy] + potential(now_) - r.start;
     r.boundaries = energy_.left - now_.left[i_energy];
-    r.regrids = all_regrids_known_ != 0.0 ? regrids_.value() : unknown;
+    r.regrids = all_regrids_known_ ? regrids_.value() : unknown;
     if (!known) r.note = "the potential is not known before the first step";
-    if (known && all_regrids_known_ == 0.0) r.note = "regrids are not known: output.history_interval above 1";
+    if (known && !all_regrids_known_) r.note = "regrids are not known: output.history_interval above 1";
   }
   r.sources = driven_energy(now_) - (has_potential ? energy_.sources : driven_energy(start_));
   if (!in_.problem->modules().empty()) r.note = "source terms of the problem";
@@ -285,7 +285,7 @@ std::vector<double> ledger::state() const {
                           regrids_.lost,
                           last_gravity_,
                           last_step_,
-                          all_regrids_known_,
+                          all_regrids_known_ ? 1.0 : 0.0,
                           rotation_[0],
                           rotation_[1]};
   all.insert(all.end(), start_.totals.begin(), start_.totals.end());
@@ -304,7 +304,7 @@ bool ledger::restore(std::span<const double> state) {
   for (std::size_t i = 0; i < 3; ++i) start_.floors[i] = static_cast<std::int64_t>(state[4 + i]);
   energy_ = {state[7], state[8], state[9], state[10], state[11]};
   regrids_.sum = state[12], regrids_.lost = state[13];
-  last_gravity_ = state[14], last_step_ = state[15], all_regrids_known_ = state[16];
+  last_gravity_ = state[14], last_step_ = state[15], all_regrids_known_ = state[16] != 0.0;
   rotation_ = {state[17], state[18]};
   const auto totals = state.subspan(head, n_totals), left = state.subspan(head + n_totals);
   start_.totals.assign(totals.begin(), totals.end());

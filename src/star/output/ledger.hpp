@@ -97,7 +97,8 @@ class ledger {
   values start_, now_;
   energy_start energy_;
   running_sum regrids_;
-  double last_gravity_ = 0.0, last_step_ = -1.0, all_regrids_known_ = 1.0;
+  double last_gravity_ = 0.0, last_step_ = -1.0;
+  bool all_regrids_known_ = true;
   std::array<double, 2> rotation_;  // at the start and now
 };
 
