@@ -104,7 +104,12 @@ PLX_GRAVITY_SUM void add_far_partners(const layout& l, const pass_view& v, std::
   const double* e = list.first;
   for (int x = 0; x < list.count; ++x, e += mirrored_doubles(constants)) {
     cell_moments images[8];
-    for (int c = 0; c < 8; ++c) images[c] = moments_at(l, v, partner_at(v, node, i, j, k, e, c), blocks);
+    bool any = false;
+    for (int c = 0; c < 8; ++c) {
+      images[c] = moments_at(l, v, partner_at(v, node, i, j, k, e, c), blocks);
+      any = any || images[c].values != nullptr;
+    }
+    if (!any) continue;
     add_mirrored<p, 0, last>([&](auto q) { return e[4 + q]; },
                              [&](auto q, int image) { return images[image](q, cells); }, sum);
   }

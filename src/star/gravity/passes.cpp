@@ -4,6 +4,7 @@
 #include "star/gravity/passes.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "star/device/portable_operation.hpp"
@@ -26,6 +27,13 @@ double* scratch(std::size_t doubles) {
   return memory.data();
 }
 
+// Memory of this thread for tile_view::filled, all zeros.
+std::uint8_t* filled_rows(int rows) {
+  thread_local std::vector<std::uint8_t> memory;
+  memory.assign(static_cast<std::size_t>(rows), 0);
+  return memory.data();
+}
+
 std::ptrdiff_t* offsets() {
   thread_local std::ptrdiff_t memory[most_offsets];
   return memory;
@@ -42,6 +50,8 @@ tile_view fill_tile(const pass_view& v, std::int32_t node, int count, int reach,
   const int n = v.n, width = n + 2 * reach, stride = tile_view::stride_of(n, reach);
   const std::ptrdiff_t row = std::ptrdiff_t{count} * stride;
   double* tile = scratch(static_cast<std::size_t>(row) * static_cast<std::size_t>(width * width));
+  std::uint8_t* filled = filled_rows(width * width);
+  bool all = true;
   const int begin[3] = {-reach, 0, n}, end[3] = {0, n, n + reach};
   for (int z = 0; z < 3; ++z)
     for (int y = 0; y < 3; ++y)
@@ -49,10 +59,12 @@ tile_view fill_tile(const pass_view& v, std::int32_t node, int count, int reach,
         const std::int32_t there = v.around(node, 9 * z + 3 * y + x);
         const source_values from = there < 0 ? source_values{} : source(there);
         const int cells = end[x] - begin[x];
+        all = all && from.count > 0;
         for (int k = begin[z]; k < end[z]; ++k)
           for (int j = begin[y]; j < end[y]; ++j) {
             double* to = tile + (std::ptrdiff_t{k + reach} * width + j + reach) * row + begin[x] + reach;
             const std::ptrdiff_t at = ((k - (z - 1) * n) * n + j - (y - 1) * n) * n + begin[x] - (x - 1) * n;
+            if (from.count > 0) filled[(k + reach) * width + j + reach] |= static_cast<std::uint8_t>(1 << x);
             for (int q = 0; q < count; ++q)
               if (q < from.count)
                 std::copy_n(from.values + std::ptrdiff_t{q} * v.cells() + at, cells, to + std::ptrdiff_t{q} * stride);
@@ -60,7 +72,7 @@ tile_view fill_tile(const pass_view& v, std::int32_t node, int count, int reach,
                 std::fill_n(to + std::ptrdiff_t{q} * stride, cells, 0.0);
           }
       }
-  return {tile, count, reach, stride};
+  return {tile, count, reach, stride, all ? nullptr : filled};
 }
 
 // A tile whose values are given per cell: value(i, j, k, to) sets those that are not zero.

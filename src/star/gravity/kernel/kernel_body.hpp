@@ -33,7 +33,18 @@ struct row_partners {
   partner_list mirrored, others;
   const std::ptrdiff_t* images;   ///< eight of each mirrored one
   const std::ptrdiff_t* offsets;  ///< of the others
+  const std::uint8_t* filled;     ///< tile_view::filled of the row; null: all
+  int width;                      ///< rows of the tile along y
 };
+
+/// Are all values of an entry's partners, or of all eight images of one, zeros? They would add zeros.
+PLX_INLINE bool all_zero(const row_partners& from, const double* e, bool mirrored) {
+  if (from.filled == nullptr) return false;
+  const int x = static_cast<int>(e[0]), y = static_cast<int>(e[1]), z = static_cast<int>(e[2]) * from.width;
+  if (!mirrored) return (from.filled[z + y] & (x == 0 ? 2 : x > 0 ? 6 : 3)) == 0;
+  const int filled = from.filled[z + y] | from.filled[z - y] | from.filled[y - z] | from.filled[-y - z];
+  return (filled & (x == 0 ? 2 : 7)) == 0;
+}
 
 /// Calls f(first cell of the row, its partners, its own cells in the tile) for each row along x. `mirrored`: may be
 /// empty.
@@ -51,10 +62,11 @@ PLX_INLINE void for_rows(const sum_task& t, partners kind, int order, int consta
     const partner_list others = list_of(t.table, list_at(kind, row, order), entry_doubles(constants));
     e = others.first;
     for (int x = 0; x < others.count; ++x, e += others.doubles) images[x] = offset_of(t, e[0], e[1], e[2]);
-    const row_partners both{mirrored, others, t.offsets, images};
+    row_partners both{mirrored, others, t.offsets, images, nullptr, width};
     for (int k = row >> 1; k < t.n; k += 2)
       for (int j = row & 1; j < t.n; j += 2) {
         const std::ptrdiff_t at = (std::ptrdiff_t{k} + t.tile.reach) * width + j + t.tile.reach;
+        if (t.tile.filled != nullptr) both.filled = t.tile.filled + at;
         f((k * t.n + j) * t.n, both, t.tile.values + at * row_doubles + t.tile.reach);
       }
   }
@@ -66,12 +78,14 @@ PLX_INLINE void add_partners(const sum_task& t, const row_partners& from, const 
   const std::ptrdiff_t stride = t.tile.stride;
   const double* e = from.mirrored.first;
   for (int x = 0; x < from.mirrored.count; ++x, e += from.mirrored.doubles) {
+    if (all_zero(from, e, true)) continue;
     const std::ptrdiff_t* images = from.images + 8 * x;
     add_mirrored<order, first, last>([&](auto k) { return all(e[4 + k]); },
                                      [&](auto k, int image) { return load(own + images[image] + k * stride); }, sum);
   }
   e = from.others.first;
   for (int x = 0; x < from.others.count; ++x, e += from.others.doubles) {
+    if (all_zero(from, e, false)) continue;
     const double* other = own + from.offsets[x];
     add_all<detail::far_list<order, first, last>, first * first>([&](auto k) { return load_pair(e + 4 + 2 * k); },
                                                                  [&](auto k) { return load(other + k * stride); }, sum);
@@ -118,6 +132,7 @@ PLX_INLINE void add_points(const sum_task& t, partners kind, const partner_list&
                  for (int c = 0; c < 4; ++c) sum[v][c] = load(t.to + c * cells + to + i + v * lanes);
                const double* e = from.mirrored.first;
                for (int x = 0; x < from.mirrored.count; ++x, e += from.mirrored.doubles) {
+                 if (all_zero(from, e, true)) continue;
                  const std::ptrdiff_t* images = from.images + 8 * x;
                  for (int v = 0; v < together; ++v)
                    add_mirrored_masses([&](int k) { return all(e[4 + k]); },
@@ -125,6 +140,7 @@ PLX_INLINE void add_points(const sum_task& t, partners kind, const partner_list&
                }
                e = from.others.first;
                for (int x = 0; x < from.others.count; ++x, e += from.others.doubles) {
+                 if (all_zero(from, e, false)) continue;
                  const double* other = own + from.offsets[x] + i;
                  for (int v = 0; v < together; ++v) add(e + 4, other + v * lanes, sum[v]);
                }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "star/gravity/lattice.hpp"
 #include "star/hydro/isa.hpp"
@@ -19,6 +20,9 @@ struct tile_view {
   int count = 1;  ///< values per cell
   int reach = 0;
   int stride = 0;  ///< doubles from a value of a row to the next one
+  /// For each row of cells [z][y] the thirds along x that may hold other values than zeros, as bits: 1 the cells before
+  /// the node's, 2 those beside or in it, 4 those after. Null: all.
+  const std::uint8_t* filled = nullptr;
 
   /// Doubles between values of a row: whole vectors of the widest instruction set.
   static constexpr int stride_of(int n, int reach) { return (n + 2 * reach + 7) / 8 * 8; }

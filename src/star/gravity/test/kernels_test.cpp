@@ -55,6 +55,53 @@ TEST(GravityKernels, AllInstructionSetsGiveTheSameBits) {
     }
 }
 
+// Rows that are said to be zeros change nothing, wherever they are.
+TEST(GravityKernels, ZerosMayBeLeftOut) {
+  const int n = 8;
+  const lattice_table t = make_lattice(0.35, 5, n).value();
+  const int width = n + 2 * t.reach, stride = tile_view::stride_of(n, t.reach), count = count_up_to(t.order);
+  std::mt19937 any(5);
+  for (int turn = 0; turn < 6; ++turn) {
+    std::vector<double> tile = random_tile(count, t.reach, n, any), masses = random_tile(1, t.reach, n, any);
+    std::vector<std::uint8_t> filled(static_cast<std::size_t>(width * width));
+    bool present[27];
+    for (bool& p : present) p = any() % (turn + 2) == 0;  // fewer and fewer of the nodes around
+    for (int z = 0; z < width; ++z)
+      for (int y = 0; y < width; ++y)
+        for (int x = 0; x < stride; ++x) {
+          const auto third = [&](int c) { return c < t.reach ? 0 : c < t.reach + n ? 1 : 2; };
+          const int row = z * width + y;
+          if (present[9 * third(z) + 3 * third(y) + third(x)]) {
+            filled[static_cast<std::size_t>(row)] |= static_cast<std::uint8_t>(1 << third(x));
+            continue;
+          }
+          for (int q = 0; q < count; ++q) tile[static_cast<std::size_t>((row * count + q) * stride + x)] = 0.0;
+          masses[static_cast<std::size_t>(row * stride + x)] = 0.0;
+        }
+    std::vector<std::ptrdiff_t> offsets(most_offsets);
+    for (const isa which : available_isas()) {
+      const kernel_table& kernels = kernels_of(which);
+      std::vector<double> to[2][3];
+      for (int known = 0; known < 2; ++known) {
+        for (auto& values : to[known]) values.assign(static_cast<std::size_t>(count * n * n * n), 0.0);
+        const auto task = [&](const std::vector<double>& from, int values, std::vector<double>& sums) {
+          return sum_task{t.values.data(),
+                          {from.data(), values, t.reach, stride, known == 1 ? filled.data() : nullptr},
+                          n,
+                          sums.data(),
+                          offsets.data()};
+        };
+        for (int p = least_order; p <= t.order; ++p) {
+          kernels.far(task(tile, count, to[known][0]), p);
+          kernels.far_points(task(tile, count, to[known][1]), p);
+        }
+        kernels.points(task(masses, 1, to[known][2]), partners::direct);
+      }
+      for (int sums = 0; sums < 3; ++sums) EXPECT_EQ(to[0][sums], to[1][sums]) << name_of(which) << " " << turn;
+    }
+  }
+}
+
 // The sums of far partners for points are the first four of the local expansions.
 TEST(GravityKernels, PointsAreTheLowestDegreesOfExpansions) {
   const lattice_table t = make_lattice(0.5, 4, 8).value();
