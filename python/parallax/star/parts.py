@@ -15,6 +15,7 @@ from . import curves, planes
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
 from .orbits import orbit_picture, read_orbits, wave_picture
 from .pixels import read_pixels
+from .tracers import read_tracers, series_of, tracers_picture
 
 
 class Missing(Exception):
@@ -85,6 +86,8 @@ class Physics(Part):
             rest.insert(0, self.part("Orbits", self.orbits))
         if self.facts.run.images:
             rest.append(self.part("Slices and projections", self.images))
+        if series_of(self.facts.run.folder):
+            rest.append(self.part("Tracers", self.tracers))
         return f'<div class="grid">{self.part("Slice", self.slice)}<div>{tables}</div></div>{"".join(rest)}'
 
     def slice(self) -> str:
@@ -105,6 +108,10 @@ class Physics(Part):
     def images(self) -> str:
         pictures = [planes.pixels_picture(read_pixels(paths[-1])) for paths in self.facts.run.images.values()]
         return "".join(self.picture(picture) for picture in pictures)
+
+    def tracers(self) -> str:
+        folder = self.facts.run.folder
+        return "".join(self.picture(tracers_picture(read_tracers(folder, name))) for name in series_of(folder))
 
     def errors(self) -> str:
         data = self.facts.lines

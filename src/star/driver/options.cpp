@@ -17,7 +17,11 @@ namespace plx::star {
 
 void run_options::describe(config_table& t) {
   t.section("run", "Time steps, end of the run, and hardware");
-  t.add("run.t_end", t_end, {.unit = "code time", .help = "time at which the run ends", .above = 0.0});
+  t.add("run.time_unit", time_unit,
+        {.help = "of the times of [run], [output] and [driving]: code units, or the period of the orbit (of the "
+                 "rotation of a single star) at the start, with problems that have one",
+         .choices = {"code", "orbit"}});
+  t.add("run.t_end", t_end, {.unit = "run.time_unit", .help = "time at which the run ends", .above = 0.0});
   t.add("run.max_steps", max_steps, {.unit = "steps", .help = "maximum number of steps; 0: no limit", .min = 0});
   t.add("run.wall_limit_s", wall_limit_s,
         {.unit = "s", .help = "wall time after which the run writes a checkpoint and stops; 0: no limit", .min = 0});
@@ -26,8 +30,8 @@ void run_options::describe(config_table& t) {
   t.add("run.dt_growth", dt_growth,
         {.unit = "1", .help = "largest ratio of a time step to the one before, above 1; 0: no limit", .min = 0});
   t.add("run.dt_min", dt_min,
-        {.unit = "code time", .help = "a shorter time step ends the run, except for the last ones", .min = 0});
-  t.add("run.dt_max", dt_max, {.unit = "code time", .help = "largest time step; 0: no limit", .min = 0});
+        {.unit = "run.time_unit", .help = "a shorter time step ends the run, except for the last ones", .min = 0});
+  t.add("run.dt_max", dt_max, {.unit = "run.time_unit", .help = "largest time step; 0: no limit", .min = 0});
   t.add("run.retries", retries,
         {.help = "number of times that a failed step is tried again, each with half the time step",
          .min = 0,
@@ -82,7 +86,7 @@ std::optional<double> output_options::wait_interval() const {
 void output_options::describe(config_table& t) {
   t.section("output", "Output; does not affect the physics");
   t.add("output.mesh_interval", mesh_interval,
-        {.unit = "code time", .help = "between mesh files; 0: at the start and the end only", .min = 0});
+        {.unit = "run.time_unit", .help = "between mesh files; 0: at the start and the end only", .min = 0});
   t.add("output.mesh_at_start", mesh_at_start, {.help = "write a mesh file of the initial state"});
   t.add("output.history_interval", history_interval,
         {.unit = "steps", .help = "between rows of history.csv", .min = 1});
@@ -156,6 +160,7 @@ void input::describe() {
   frame.describe(table);
   refinement.describe(table);
   diagnostics.describe(table);
+  tracers.describe(table);
   output.describe(table);
   units.describe(table);
   problem->describe(table);
@@ -286,8 +291,14 @@ result<setup> input::prepare() {
   if (auto fine = driving.check(parameters->eos); !fine) return fine.error();
   if (diagnostics.stars > 0 && !gravity.self)
     return error{fmt::format("diagnostics.stars = {}: expected gravity.self = true, found false", diagnostics.stars)};
+  if (auto fine = tracers.check(*problem, run.device); !fine) return fine.error();
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
   if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end); !fine) return fine.error();
+  for (std::size_t i = 0; i < output.series.size(); ++i)
+    if (output.series[i].kind == "tracers" && tracers.number == 0)
+      return error{
+          fmt::format("output.series, number {} ('{}'): kind = \"tracers\": expected tracers.number above 0, found 0",
+                      i + 1, output.series[i].name)};
   const auto code_units = units.make();
   if (!code_units) return code_units.error();
   if (auto known = select_isa(); !known) return known.error();
@@ -305,6 +316,12 @@ result<setup> input::prepare() {
                             gravity.self ? attraction.constant : 0.0, attractor, *box, attraction});
       !ready)
     return ready.error();
+  double time_unit = 1.0;
+  if (run.time_unit == "orbit") {
+    const auto period = problem->orbital_period();
+    if (!period) return period.error();
+    time_unit = *period;
+  }
   double omega = frame.omega;
   if (frame.of_problem) {
     if (omega != 0.0)
@@ -314,8 +331,8 @@ result<setup> input::prepare() {
     omega = *turn;
   }
 
-  setup s{*box, *parameters, hydro.time_integrator(), hydro.courant_number(),
-          {},   *code_units, problem->modules(),      constant};
+  setup s{*box,     *parameters, hydro.time_integrator(), hydro.courant_number(), {}, *code_units, problem->modules(),
+          constant, time_unit};
   if (gravity.self || point_mass.mass > 0.0 || parameters->spin)
     modules_.push_back(std::make_shared<gravity::angular_momentum_module>());
   if (point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::point_mass_module>(attractor));
@@ -325,7 +342,11 @@ result<setup> input::prepare() {
     if (!module) return module.error();
     modules_.push_back(std::move(*module));
   }
-  if (driving.present()) modules_.push_back(std::make_shared<driving_module>(driving, parameters->eos));
+  if (driving.present()) {
+    driving_options in_code_time = driving;
+    in_code_time.period *= time_unit, in_code_time.start *= time_unit;
+    modules_.push_back(std::make_shared<driving_module>(in_code_time, parameters->eos));
+  }
   if (omega != 0.0) {
     if (auto rotates = check_rotating(*box); !rotates) return rotates.error();
     s.hydro.omega = omega;
@@ -345,7 +366,7 @@ result<setup> input::prepare() {
           fmt::format("mesh.sides[{}] = \"problem\": expected hydro.spin = false, found true; the spin beyond this "
                       "boundary is not known",
                       f)};
-    if (!problem->gives_outside(f, run.t_end))
+    if (!problem->gives_outside(f, run.t_end * time_unit))
       return error{
           fmt::format("mesh.sides[{}] = \"problem\": expected a problem that knows the state beyond this boundary "
                       "up to run.t_end, found {}; choose \"inflow\" or \"zero_gradient\"",

@@ -26,6 +26,7 @@
 #include "star/output/series/series_options.hpp"
 #include "star/problems/problem.hpp"
 #include "star/refine/options.hpp"
+#include "star/tracers/options.hpp"
 #include "star/units/units.hpp"
 
 namespace plx::star {
@@ -38,7 +39,8 @@ struct run_options {
   std::int64_t max_steps = 0;                                                 ///< 0: no limit
   double wall_limit_s = 0.0;                                                  ///< of this process; 0: no limit
   double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< device/step_rule.hpp
-  std::int64_t retries = 4;                                                   ///< of a step that fails
+  std::string time_unit = "code";   ///< of these times, and those of [output] and [driving]; or "orbit"
+  std::int64_t retries = 4;         ///< of a step that fails
   double conservation_limit = 0.1;  ///< relative change of mass or energy that ends the run; 0: none
   std::string device =
       "cpu";  ///< or a device (star/runners/run_device.hpp); "emulated": the device's kernels on the CPU
@@ -64,7 +66,7 @@ struct output_options {
 
   /// Errors: one line about values that do not fit the end of the run.
   result<void> check(double t_end) const;
-  /// The interval of code time at whose multiples files are due; 0: none, empty: several, not known in advance.
+  /// The interval of time at whose multiples files are due; 0: none, empty: several, not known in advance.
   std::optional<double> wait_interval() const;
   void describe(config_table& table);
 };
@@ -79,6 +81,7 @@ struct setup {
   units code_units;
   std::vector<const step_module*> modules;  ///< additional physics; they outlive what is made of the setup
   double gravitational_constant = 0.0;      ///< code units; 0: none is known
+  double time_unit = 1.0;                   ///< run.time_unit in code time
 };
 
 class input {
@@ -111,6 +114,7 @@ class input {
   frame_options frame;
   refinement_options refinement;
   diagnostics_options diagnostics;
+  tracer_options tracers;
   output_options output;
   unit_options units;
   std::unique_ptr<star::problem> problem;

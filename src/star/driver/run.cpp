@@ -47,7 +47,7 @@ step_report report_of(const simulation& sim, const run_files& files) {
   const run_options& run = sim.options().run;
   return {sim.steps(),
           sim.time(),
-          run.t_end,
+          sim.t_end(),
           sim.dt(),
           run.max_steps,
           sim.state().mesh.block_count(),
@@ -59,8 +59,8 @@ step_report report_of(const simulation& sim, const run_files& files) {
 /// A resumed run that is past its end would make no step and report success.
 result<void> check_end(const simulation& sim, const std::string& checkpoint) {
   const run_options& run = sim.options().run;
-  if (sim.time() > run.t_end)
-    return error{fmt::format("run.t_end = {}: checkpoint '{}' is at time {} already; expected a later end", run.t_end,
+  if (sim.time() > sim.t_end())
+    return error{fmt::format("run.t_end = {}: checkpoint '{}' is at time {} already; expected a later end", sim.t_end(),
                              checkpoint, sim.time())};
   if (run.max_steps > 0 && sim.steps() > run.max_steps)
     return error{fmt::format("run.max_steps = {}: checkpoint '{}' is at step {} already; expected more steps",

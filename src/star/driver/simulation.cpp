@@ -44,6 +44,7 @@ simulation::simulation(const input& in, const setup& s, runtime& rt, step::excha
       rt_(rt),
       gas_(s, net),
       stepper_(gas_, s, rt.worker_count()),
+      tracers_(in.tracers, s.hydro),
       limit_(std::make_unique<block_limit>(in.refinement)),
       accumulates_(accumulating_sums(s.modules)),
       accumulated_(accumulates_.size()) {}
@@ -56,6 +57,7 @@ void simulation::start() {
     stepper_.adopt_mesh();
     stepper_.floors() = {};
     agree(floors);
+    tracers_.place(gas_, *in_.problem);
     if (device_ != nullptr) device_->take();
     if (distributed_ != nullptr) distributed_->take();
   });
@@ -72,27 +74,25 @@ void simulation::agree(const floor_counts& own) {
   stepper_.floors().add({std::int64_t(all.at(1)), std::int64_t(all.at(2)), std::int64_t(all.at(3))});
 }
 
-bool simulation::finished() const {
-  return time_ >= in_.run.t_end || (in_.run.max_steps > 0 && steps_ >= in_.run.max_steps);
-}
+bool simulation::finished() const { return time_ >= t_end() || (in_.run.max_steps > 0 && steps_ >= in_.run.max_steps); }
 
 device::step_rule simulation::rule() const {
   const run_options& r = in_.run;
   return {.cfl = setup_.cfl,
-          .t_end = r.t_end,
+          .t_end = t_end(),
           .first_factor = r.dt_first_factor,
           .growth = r.dt_growth,
-          .shortest = r.dt_min,
-          .longest = r.dt_max};
+          .shortest = r.dt_min * setup_.time_unit,
+          .longest = r.dt_max * setup_.time_unit};
 }
 
 result<double> simulation::next_dt() const {
   if (const double dt = device::next_dt(rule(), now()); dt > 0.0) return dt;
   const double dt = device::free_dt(rule(), now());
   const std::string found = fmt::format("step {}: the time step fell to {:g} at time {:.9g}", steps_ + 1, dt, time_);
-  if (dt < in_.run.dt_min)
+  if (dt < rule().shortest)
     return error{
-        fmt::format("{}; expected at least run.dt_min = {:g}; inspect the last mesh file", found, in_.run.dt_min)};
+        fmt::format("{}; expected at least run.dt_min = {:g}; inspect the last mesh file", found, rule().shortest)};
   return error{found + ", which no longer advances the time; inspect the last mesh file, or lower hydro.cfl"};
 }
 
@@ -104,7 +104,7 @@ result<double> simulation::advance_with_retries(double dt, F&& advance) {
     if (!bad) return dt;
     const std::string what = describe(*bad, dt);
     const double half = 0.5 * dt;
-    if (tries == in_.run.retries || half < in_.run.dt_min || !(time_ + half > time_)) return error{what};
+    if (tries == in_.run.retries || half < rule().shortest || !(time_ + half > time_)) return error{what};
     log_warning("{}; tried again with half the time step", what);
     dt = half;
   }
@@ -115,12 +115,14 @@ result<void> simulation::step() {
   if (device_ != nullptr) return advance_device();
   const auto planned = next_dt();
   if (!planned) return planned.error();
+  as_task(rt_, info_of("star.tracers"), [&] { tracers_.begin_step(gas_, stepper_.scratch(), time_); });
   const auto dt = advance_with_retries(
       *planned, [&](double d) { return as_task(rt_, info_of("star.step"), [&] { return advance_all(d); }); });
   if (!dt) return dt.error();
-  time_ = *dt >= in_.run.t_end - time_ ? in_.run.t_end : time_ + *dt;
+  time_ = *dt >= t_end() - time_ ? t_end() : time_ + *dt;
   dt_ = *dt;
   take_sums(distributed_ != nullptr ? distributed_->sums() : stepper_.sums());
+  as_task(rt_, info_of("star.tracers"), [&] { tracers_.end_step(gas_, stepper_.scratch(), time_, dt_); });
   stepped();
   return {};
 }
@@ -305,7 +307,7 @@ result<void> simulation::advance_device() {
       device::step_control c{rule(), now(), d};
       const floor_counts& f = stepper_.floors();
       c.density_floors = f.density, c.pressure_floors = f.pressure, c.input_floors = f.input;
-      c.wait_interval = in_.output.wait_interval().value_or(0.0);
+      c.wait_interval = in_.output.wait_interval().value_or(0.0) * setup_.time_unit;
       as_task(rt_, info_of("star.device.steps"), [&] { device_->advance(c, steps_to_look()); });
       return device_->ahead() ? std::nullopt : device_->failed();
     });
@@ -350,6 +352,7 @@ std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() c
       {"floors", {static_cast<double>(f.density), static_cast<double>(f.pressure), static_cast<double>(f.input)}},
       {"left", {left.begin(), left.end()}},
       {"signal_rate", rates}};
+  if (tracers_.present()) all.emplace_back("tracers", tracers_.numbers());
   if (limit_->present()) all.push_back({"block_limit", {limit_->state()}});
   if (std::vector<double> sums = sums_of_modules(); !sums.empty()) all.emplace_back("module_sums", std::move(sums));
   if (has_accumulating_sums()) {
@@ -408,6 +411,10 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   checked_at_ = steps_;
   if (const std::vector<double>* limit = c.state.find("block_limit"); limit != nullptr && limit->size() == 1)
     limit_->restore(limit->at(0));
+  const std::vector<double>* points = c.state.find("tracers");
+  place_tracers_ = tracers_.present() && points == nullptr;
+  if (tracers_.present() && points != nullptr)
+    if (auto done = tracers_.restore(*points); !done) return error{path + ": " + done.error().message};
   const std::vector<double>* sums = c.state.find("module_sums");
   if (sums != nullptr && sums->size() == sum_names(setup_.modules).size()) {
     sums_.assign(sums->size(), {});
@@ -422,6 +429,7 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
 }
 
 void simulation::go_on() {
+  if (place_tracers_) as_task(rt_, info_of("star.tracers"), [this] { tracers_.place(gas_, *in_.problem); });
   if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
   if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->take(); });
 }

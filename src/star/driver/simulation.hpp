@@ -28,6 +28,7 @@
 #include "star/driver/options.hpp"
 #include "star/runners/stepper.hpp"
 #include "star/state/gas.hpp"
+#include "star/tracers/tracers.hpp"
 
 namespace plx {
 class runtime;
@@ -78,6 +79,7 @@ class simulation {
   /// state of local blocks are valid.
   result<void> step();
   bool finished() const;
+  double t_end() const { return in_.run.t_end * setup_.time_unit; }  ///< code time
 
   /// Requests, as bits, that all localities know after the next step, such as "stop": see wishes().
   void wish(std::uint32_t bits);
@@ -110,6 +112,8 @@ class simulation {
   void collect_costs();                    ///< adds to costs() the cost since the last call
   block_costs& costs() { return costs_; }  ///< of local blocks
   const balancer& balance() const { return balance_; }
+  const tracers& points() const { return tracers_; }
+  worker_scratch& scratch() { return stepper_.scratch(); }
 
  private:
   device::step_rule rule() const;
@@ -137,6 +141,8 @@ class simulation {
   runtime& rt_;
   gas gas_;
   stepper stepper_;
+  tracers tracers_;
+  bool place_tracers_ = false;  // the checkpoint has none
   std::unique_ptr<block_limit> limit_;
   bool warned_of_limit_ = false;
   block_costs costs_;

@@ -15,8 +15,8 @@ void driving_options::describe(config_table& t) {
   t.add("driving.heating", heating,
         {.unit = "1/period", .help = "share of its thermal energy that the gas gains per period; below 0: loses"});
   t.add("driving.period", period,
-        {.unit = "code time", .help = "the period of these rates, such as that of the orbit", .min = 0});
-  t.add("driving.start", start, {.unit = "code time", .help = "when driving begins", .min = 0});
+        {.unit = "run.time_unit", .help = "the period of these rates, such as that of the orbit", .min = 0});
+  t.add("driving.start", start, {.unit = "run.time_unit", .help = "when driving begins", .min = 0});
   t.add("driving.periods", periods, {.unit = "periods", .help = "how long it lasts", .above = 0});
   t.add("driving.least_density", least_density,
         {.unit = "density", .help = "gas of a lower density is not driven", .min = 0});

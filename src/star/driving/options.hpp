@@ -16,8 +16,8 @@ namespace plx::star {
 struct driving_options {
   double angular_momentum = 0.0;  ///< share that is removed per period
   double heating = 0.0;           ///< share of the thermal energy that is added per period; negative: removed
-  double period = 0.0;            ///< code time
-  double start = 0.0;             ///< code time
+  double period = 0.0;            ///< run.time_unit; of the module: code time
+  double start = 0.0;             ///< the same
   double periods = 2.0;           ///< how many periods it lasts
   double least_density = 0.0;     ///< gas of a lower density is left alone
 

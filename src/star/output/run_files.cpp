@@ -36,7 +36,7 @@ run_files::run_files(simulation& sim, const run_request& request)
     : sim_(sim),
       request_(request),
       folder_(request.out),
-      series_(sim.options().output.series, sim.settings().hydro.n_species),
+      series_(sim.options().output.series, sim.settings().hydro.n_species, sim.settings().time_unit),
       window_(sim.tasks().recorder(), !request.trace && !probe::wants_trace(*sim.tasks().options().measure)),
       diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
       begin_s_(monotonic_seconds()),
@@ -166,7 +166,7 @@ result<void> run_files::begin() {
 // Uses the time of the previous step as it was: time() - dt() may be rounded to the other side of a multiple.
 bool run_files::mesh_is_due() {
   const double before = std::exchange(checked_time_, sim_.time());
-  const double interval = sim_.options().output.mesh_interval;
+  const double interval = sim_.options().output.mesh_interval * sim_.settings().time_unit;
   return interval > 0.0 && std::floor(sim_.time() / interval) > std::floor(before / interval);
 }
 

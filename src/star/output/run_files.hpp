@@ -107,6 +107,7 @@ class run_files {
   result<void> write_series(output_series& s);
   result<void> write_pixels(const std::string& path, const output_series& s);
   result<void> write_shells(const std::string& path, const output_series& s);
+  result<void> write_tracers(const std::string& path, const output_series& s);
   result<void> write_parts_of_checkpoint(const std::string& path, const mesh::checkpoint_state& state);
   template <class Part, class Whole>
   result<void> write_together(const std::string& path, Part&& write_part, Whole&& write_whole);

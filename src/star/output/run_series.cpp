@@ -60,6 +60,7 @@ result<void> run_files::write_series(output_series& s) {
   const std::string path = folder_.series_file(s.options.name, s.next, s.ending());
   auto written = s.options.kind == "mesh"      ? write_mesh_to(path, {s.variables, s.options.precision == "single"}, {})
                  : s.options.kind == "profile" ? write_shells(path, s)
+                 : s.options.kind == "tracers" ? write_tracers(path, s)
                                                : write_pixels(path, s);
   if (!written) return written;
   log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
@@ -85,6 +86,14 @@ result<void> run_files::write_pixels(const std::string& path, const output_serie
     if (auto fits = check_precision(path, image); !fits) return fits;
     return mesh::write_pixel_file(path, image);
   });
+}
+
+result<void> run_files::write_tracers(const std::string& path, const output_series& s) {
+  const std::string table = sim_.tasks().run(info(), [&] {
+    return sim_.points().table(s.variables, sim_.state(), sim_.settings().hydro, sim_.scratch(), sim_.steps(),
+                               sim_.time());
+  });
+  return at_root([&] { return write_file(path, table); });
 }
 
 result<void> run_files::write_shells(const std::string& path, const output_series& s) {

@@ -88,6 +88,12 @@ result<double> problem::frame_velocity() const {
       "others"};
 }
 
+result<double> problem::orbital_period() const {
+  return error{
+      "run.time_unit = \"orbit\": expected a problem with an orbit, binary, two_stars or rotating_star; use \"code\" "
+      "for others"};
+}
+
 void problem::average(const cell& c, double t, double* u, std::ptrdiff_t stride) const {
   const std::array<int, 3> n = samples(c, t);
   const int count = n[0] * n[1] * n[2];

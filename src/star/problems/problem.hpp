@@ -91,6 +91,11 @@ class problem {
   /// the first row. By default each species is a star.
   virtual std::vector<int> star_of_species() const;
 
+  /// Number of stars of the initial state, for tracers that begin in them; 0: none are known.
+  virtual int star_count() const { return 0; }
+  /// The star at a point of the initial state, counted from 0; -1: none. May build().
+  virtual int star_at(const vector&) const { return -1; }
+
   /// Computes what takes longer than options and checks, such as a model of stars, once: at the start of a run, by a
   /// task, and not where a run is resumed. Without it, the functions below call it. Errors: one line.
   virtual result<void> build() const { return {}; }
@@ -99,6 +104,9 @@ class problem {
   /// The angular velocity about the z axis of a frame in which the state rests, for frame.of_problem. May build().
   /// Errors: one line: the problem has none.
   virtual result<double> frame_velocity() const;
+  /// The period of the orbit, or of the rotation, of the initial state, for run.time_unit. May build(). Errors: one
+  /// line: the problem has none.
+  virtual result<double> orbital_period() const;
 
   /// The state at a point. Requires: t == 0, or has_exact(t).
   virtual primitive at(const vector& x, double t) const = 0;

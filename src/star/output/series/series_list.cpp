@@ -7,13 +7,14 @@
 namespace plx::star {
 
 const char* output_series::ending() const {
-  return options.kind == "mesh" ? ".athdf" : options.kind == "profile" ? ".csv" : ".h5";
+  return options.kind == "mesh" ? ".athdf" : options.kind == "profile" || options.kind == "tracers" ? ".csv" : ".h5";
 }
 
-series_list::series_list(const std::vector<series_options>& all, int n_species) {
+series_list::series_list(const std::vector<series_options>& all, int n_species, double time_unit) {
   for (const series_options& s : all) {
     output_series& one = all_.emplace_back();
     one.options = s;
+    one.interval = s.every_time * time_unit;
     one.variables = find_variables(s.variables, n_species).value();
   }
 }
@@ -22,7 +23,8 @@ std::vector<std::size_t> series_list::due(double before, double time, std::int64
   std::vector<std::size_t> found;
   for (std::size_t i = 0; i < all_.size(); ++i) {
     const series_options& o = all_[i].options;
-    const bool by_time = o.every_time > 0.0 && std::floor(time / o.every_time) > std::floor(before / o.every_time);
+    const double interval = all_[i].interval;
+    const bool by_time = interval > 0.0 && std::floor(time / interval) > std::floor(before / interval);
     if (by_time || (o.every_steps > 0 && step % o.every_steps == 0)) found.push_back(i);
   }
   return found;

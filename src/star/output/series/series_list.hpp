@@ -27,6 +27,7 @@ struct output_series {
   std::int64_t next = 0;   ///< number of the next file
   std::int64_t step = -1;  ///< of the last one
   double wall_s = 0.0;     ///< of the last one
+  double interval = 0.0;   ///< options.every_time in code time
 
   /// The ending of its files.
   const char* ending() const;
@@ -35,7 +36,7 @@ struct output_series {
 class series_list {
  public:
   /// Requires: check_series().
-  series_list(const std::vector<series_options>& all, int n_species);
+  series_list(const std::vector<series_options>& all, int n_species, double time_unit = 1.0);
 
   bool empty() const { return all_.empty(); }
   std::vector<output_series>& all() { return all_; }

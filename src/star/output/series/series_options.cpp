@@ -20,13 +20,14 @@ void series_options::describe(config_table& t) {
   t.add(key + "name", name, {.help = "of the files series/NAME.00000.*; by default the kind and a number"});
   t.add(key + "kind", kind,
         {.help = "mesh: all cells; slice: the cells that a plane cuts; projection: integrals or means along an axis; "
-                 "profile: means over spherical shells",
-         .choices = {"mesh", "slice", "projection", "profile"}});
+                 "profile: means over spherical shells; tracers: a row for each of tracers.number",
+         .choices = {"mesh", "slice", "projection", "profile", "tracers"}});
   std::string names;
   for (const output_variable& v : all_variables(0)) names += (names.empty() ? "" : ", ") + v.name;
   t.add(key + "variables", variables, {.help = "among " + names + ", species_N"});
-  t.add(key + "every_time", every_time,
-        {.unit = "code time", .help = "between files; the first step that reaches a multiple writes one", .min = 0});
+  t.add(
+      key + "every_time", every_time,
+      {.unit = "run.time_unit", .help = "between files; the first step that reaches a multiple writes one", .min = 0});
   t.add(key + "every_steps", every_steps, {.unit = "steps", .help = "between files, instead of every_time", .min = 0});
   t.add(key + "every_wall_s", every_wall_s,
         {.unit = "s", .help = "wall time between files, instead of every_time", .min = 0});

@@ -24,7 +24,7 @@ struct series_options {
   std::string kind = "mesh";
   std::vector<std::string> variables{"density"};
   // How often; exactly one is above 0.
-  double every_time = 0.0;  ///< code time
+  double every_time = 0.0;  ///< run.time_unit
   std::int64_t every_steps = 0;
   double every_wall_s = 0.0;
   std::string precision = "single";

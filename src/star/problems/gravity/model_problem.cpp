@@ -170,6 +170,12 @@ result<double> model_problem::frame_velocity() const {
   return model_->omega;
 }
 
+result<double> model_problem::orbital_period() const {
+  if (auto built = build(); !built) return built.error();
+  if (!(model_->omega > 0.0)) return problem::orbital_period();
+  return 2.0 * std::numbers::pi / model_->omega;
+}
+
 // Core and envelope of each star, then the atmosphere; the same order as in at().
 std::vector<int> model_problem::star_of_species() const {
   std::vector<int> stars;
@@ -180,10 +186,17 @@ std::vector<int> model_problem::star_of_species() const {
   return stars;
 }
 
+// The model, with the atmosphere.
+models::model::state model_problem::state_at(const vector& x) const {
+  const models::model::state s = stars().at(x);
+  return s.density > outer_density_ ? s : models::model::state{-1, 0.0, outer_density_, outer_pressure_};
+}
+
+int model_problem::star_at(const vector& x) const { return state_at(x).star; }
+
 primitive model_problem::at(const vector& x, double) const {
   const models::model& m = stars();
-  models::model::state s = m.at(x);
-  if (!(s.density > outer_density_)) s = {-1, 0.0, outer_density_, outer_pressure_};
+  const models::model::state s = state_at(x);
   primitive w;
   w.density = s.density, w.pressure = s.pressure, w.velocity = m.velocity(x, s.star);
   int species = 0;

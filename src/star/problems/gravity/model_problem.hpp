@@ -23,6 +23,7 @@ class model_problem : public problem {
   result<void> build() const final;
   std::vector<std::string> notes() const final;
   result<double> frame_velocity() const final;
+  result<double> orbital_period() const final;
   /// The model. Errors: std::invalid_argument, thrown, if build() fails.
   const models::model& stars() const;
   /// The options that a model in a file must share: lines "key = value".
@@ -30,6 +31,8 @@ class model_problem : public problem {
 
   int species_count() const override { return static_cast<int>(star_of_species().size()); }
   std::vector<int> star_of_species() const override;
+  int star_count() const override { return static_cast<int>(kinds().size()); }
+  int star_at(const vector& x) const override;
   primitive at(const vector& x, double t) const override;
   std::vector<named_value> references(double t) const override;
 
@@ -49,6 +52,7 @@ class model_problem : public problem {
 
  private:
   result<models::model> make() const;
+  models::model::state state_at(const vector& x) const;
 
   std::string section_, file_;
   std::int64_t level_ = -1;

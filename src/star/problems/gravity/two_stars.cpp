@@ -48,6 +48,16 @@ class two_stars_problem final : public problem {
     return w;
   }
 
+  result<double> orbital_period() const override { return 2.0 * std::numbers::pi / angular_velocity(); }
+  int star_count() const override { return 2; }
+  int star_at(const vector& x) const override {
+    const vector middle = box_centre();
+    for (int s = 0; s < 2; ++s)
+      if (std::sqrt(symmetric_norm2(x[0] - middle[0] - place(s), x[1] - middle[1], x[2] - middle[2])) < radii_[s])
+        return s;
+    return -1;
+  }
+
   std::vector<named_value> references(double) const override {
     const double m1 = masses_[0], m2 = masses_[1], reduced = m1 * m2 / (m1 + m2);
     return {{"orbital_period", "time", 2.0 * std::numbers::pi / angular_velocity()},
