@@ -27,9 +27,9 @@ block_steps::block_steps(device_gas& gas, const mesh::block_mesh& mesh)
   PLX_ASSERT(gas.options().hydro.scheme == hydro_scheme::full3d && gas.options().totals_every == 0);
   PLX_ASSERT_EQ(static_cast<int>(mesh.block_count()), gas.tiles_of(0).n_blocks);
   const int n = mesh.block_size(), n_var = variable_count(gas.options().hydro.n_species);
-  const mesh_tables t(mesh, n_var, static_cast<std::size_t>(n_var) * n * n * n, true);
+  const mesh_tables t(mesh, n_var, static_cast<std::size_t>(n_var) * n * n * n, tile_reach::full);
   boxes_ = (n / 8) * (n / 8) * (n / 8);
-  tile_doubles_ = tile_variables * mesh::tile_cells(n);
+  tile_doubles_ = tile_variables(gas_.options().hydro) * mesh::tile_cells(n);
   part_doubles_ = static_cast<std::size_t>(boxes_) * full3d_part_doubles;
   flux_doubles_ = static_cast<std::ptrdiff_t>(t.flux_doubles);
   fluxes_.reserve(gas.on(), t.flux_doubles * static_cast<std::size_t>(gas.options().scheme.stages));

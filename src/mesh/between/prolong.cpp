@@ -4,7 +4,7 @@
 
 #include "mesh/between/level_kernels.hpp"
 #include "mesh/between/positive_family.hpp"
-#include "mesh/field/symmetric.hpp"
+#include "mesh/between/shared_limiter.hpp"
 
 namespace plx::mesh {
 
@@ -12,16 +12,9 @@ namespace {
 
 constexpr int most_families = 32 + ghosts + 1;  // along an axis: of the largest block with its ghost cells
 
-double minmod(double a, double b) { return larger(0.0, smaller(a, b)) + smaller(0.0, larger(a, b)); }
-
-// Differences to the lower and the upper neighbour along each axis.
-struct differences {
-  double lower[3], upper[3];
-};
-
-differences differences_at(const double* c, const grid_view& g) {
+cell_differences differences_at(const double* c, const grid_view& g) {
   const std::ptrdiff_t step[3] = {1, g.row, g.plane};
-  differences d;
+  cell_differences d;
   for (int a = 0; a < 3; ++a) {
     d.lower[a] = c[0] - c[-step[a]];
     d.upper[a] = c[step[a]] - c[0];
@@ -29,37 +22,9 @@ differences differences_at(const double* c, const grid_view& g) {
   return d;
 }
 
-double limited(double lower, double upper, limiter rule) {
-  const double m = minmod(lower, upper);
-  return rule == limiter::minmod ? m : minmod(2.0 * m, 0.5 * (lower + upper));
-}
-
-// A quarter of a slope along each axis, and the offsets of the children: child 7 (the upper corner) is c + t[0], its
-// opposite 0 is c - t[0]; t[1]: 6 and 1, t[2]: 5 and 2, t[3]: 3 and 4.
-struct offsets {
-  double t[4];
-};
-
-offsets offsets_of(double x, double y, double z) {
-  return {{sum3(x, y, z), sum3(-x, y, z), sum3(x, -y, z), sum3(x, y, -z)}};
-}
-
-// The factor by which the offsets are scaled back so that no child leaves the range of the cell and its neighbours.
-double range_scale(const offsets& o, const differences& d) {
-  double above = 0.0, below = 0.0;
-  for (int a = 0; a < 3; ++a) {
-    above = larger(above, larger(-d.lower[a], d.upper[a]));
-    below = larger(below, larger(d.lower[a], -d.upper[a]));
-  }
-  double most = 0.0;
-  for (const double t : o.t) most = larger(most, std::fabs(t));
-  const double allowed = smaller(above, below);
-  return most > allowed ? allowed / most : 1.0;
-}
-
-void write_children(const grid_view& fine, const cell_box& box, int i, int j, int k, double c, const offsets& o) {
-  const double child[8] = {c - o.t[0], c - o.t[1], c - o.t[2], c + o.t[3],
-                           c - o.t[3], c + o.t[2], c + o.t[1], c + o.t[0]};
+void write_children(const grid_view& fine, const cell_box& box, int i, int j, int k, double c, const child_offsets& o) {
+  double child[8];
+  o.add_to(c, child);
   for (int n = 0; n < 8; ++n) {
     const int fi = 2 * i + (n & 1), fj = 2 * j + ((n >> 1) & 1), fk = 2 * k + (n >> 2);
     if (fi < box.lo[0] || fi >= box.hi[0] || fj < box.lo[1] || fj >= box.hi[1] || fk < box.lo[2] || fk >= box.hi[2])
@@ -81,34 +46,16 @@ grid_view of_variable(const grid_view& g, std::size_t v) {
   return {g.origin + static_cast<std::ptrdiff_t>(v) * g.volume, g.row, g.plane, g.volume};
 }
 
-// One factor per axis times the central slope: the smallest that any member requires.
 void prolong_together(const grid_view& coarse, const grid_view& fine, const cell_box& box,
                       const std::vector<int>& members, limiter rule) {
   for_coarse_cells(box, [&](int i, int j, int k) {
-    double factor[3] = {1.0, 1.0, 1.0};
-    for (const int v : members) {
-      const differences d = differences_at(of_variable(coarse, v).at(i, j, k), coarse);
-      for (int a = 0; a < 3; ++a) {
-        const double central = 0.5 * (d.lower[a] + d.upper[a]), m = limited(d.lower[a], d.upper[a], rule);
-        if (d.lower[a] != 0.0 || d.upper[a] != 0.0)
-          factor[a] = smaller(factor[a], m == 0.0 ? 0.0 : smaller(1.0, m / central));
-      }
-    }
-    const auto offsets_with = [&](const differences& d) {
-      double s[3];
-      for (int a = 0; a < 3; ++a) s[a] = 0.125 * (factor[a] * (d.lower[a] + d.upper[a]));
-      return offsets_of(s[0], s[1], s[2]);
+    const auto differences = [&](int m) {
+      return differences_at(of_variable(coarse, members[static_cast<std::size_t>(m)]).at(i, j, k), coarse);
     };
-    double scale = 1.0;
-    for (const int v : members) {
-      const differences d = differences_at(of_variable(coarse, v).at(i, j, k), coarse);
-      scale = smaller(scale, range_scale(offsets_with(d), d));
-    }
+    const shared_limit limit = limit_together(static_cast<int>(members.size()), rule == limiter::central, differences);
     for (const int v : members) {
       const double* c = of_variable(coarse, v).at(i, j, k);
-      offsets o = offsets_with(differences_at(c, coarse));
-      for (double& t : o.t) t *= scale;
-      write_children(of_variable(fine, v), box, i, j, k, *c, o);
+      write_children(of_variable(fine, v), box, i, j, k, *c, limit.offsets(differences_at(c, coarse)));
     }
   });
 }

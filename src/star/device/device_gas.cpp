@@ -16,8 +16,7 @@
 namespace plx::star::device {
 
 device_gas::device_gas(machine& on, const gas_options& options)
-    : on_(on), options_(options), n_var_(variable_count(options.hydro.n_species)), left_(n_var_) {
-  PLX_ASSERT_EQ(options.hydro.n_species, 0);
+    : on_(on), options_(options), n_var_(variable_count(options.hydro)), left_(n_var_) {
   check_device();
   passes_ = std::make_unique<passes>(*this, options.scheme, options.modules);
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
@@ -59,7 +58,7 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
   arenas_[now_].grow(on_, slots_ * stride_, slots_before * stride_);
 
   passes_->adopt(mesh, mesh::curve_parts(mesh.block_count()), 0);
-  adopt_tables(mesh, mesh_tables(mesh, n_var_, stride_, is_full()));
+  adopt_tables(mesh, mesh_tables(mesh, n_var_, stride_, tile_reach_of(options_.hydro)));
 }
 
 void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t) {
@@ -72,12 +71,13 @@ void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t
   fills_.set(on_, t.fills);
   corrections_.set(on_, t.corrections);
   sides_.set(on_, t.sides);
-  if (is_full()) {
-    const std::size_t boxes = static_cast<std::size_t>(n_ / 8) * (n_ / 8) * (n_ / 8);
+  const std::size_t boxes = t.blocks.size() * (n_ / 8) * (n_ / 8) * (n_ / 8);
+  if (has_tiles()) {
     tile_items_.set(on_, t.tiles);
-    tiles_.reserve(on_, t.blocks.size() * tile_variables * mesh::tile_cells(n_));
-    parts_.reserve(on_, t.blocks.size() * boxes * full3d_part_doubles);
+    tiles_.reserve(on_, t.blocks.size() * tile_variables(options_.hydro) * mesh::tile_cells(n_));
   }
+  if (is_full()) parts_.reserve(on_, boxes * full3d_part_doubles);
+  if (options_.hydro.n_species > 0) kept_.reserve(on_, boxes * kept_doubles(options_.hydro));
   n_levels_ = static_cast<int>(t.levels.size());
   n_corrections_ = static_cast<int>(t.corrections.size());
   side_face_ = t.side_face;
@@ -131,7 +131,7 @@ void device_gas::begin(const step_control& control) {
 void device_gas::put_ghosts(const double* from, const step_control* control) {
   if (n_levels_ == 0) return;
   ghosts_arguments g;
-  g.n = n_, g.n_var = n_var_, g.n_items = n_levels_;
+  g.n = n_, g.n_var = n_var_, g.n_species = options_.hydro.n_species, g.n_items = n_levels_;
   g.central = central_;
   std::copy(std::begin(side_), std::end(side_), g.side);
   g.source = from;
@@ -153,6 +153,7 @@ tiles_arguments device_gas::tiles_of(int stage) {
   std::copy(std::begin(side_), std::end(side_), a.side);
   a.source = source(stage);
   a.inflow = inflow_.data();
+  a.given = given_of(stage);
   a.tiles = tiles_.data();
   a.coarse_tiles = coarse_tiles_.data();
   a.items = tile_items_.data();
@@ -174,18 +175,22 @@ stage_arguments device_gas::stage_of(int stage) {
   a.target = target(stage);
   a.slabs = slabs_.data();
   a.inflow = inflow_.data();
-  a.given = has_outside() ? given_.data() + stage * given_doubles_ : nullptr;
+  a.given = given_of(stage);
   a.fluxes = fluxes_.data();
   a.blocks = blocks_.data();
   a.reports = reports_.data();
   a.control = control_.data();
   a.tiles = tiles_.data();
   a.parts = parts_.data();
+  a.kept = kept_.data();
   return a;
 }
 
 void device_gas::put_tiles(int stage) { on_.launch(gather_tiles, tiles_of(stage)); }
 void device_gas::put_stage(const stage_arguments& a) { on_.launch(advance_stage, a); }
+void device_gas::put_species(const stage_arguments& a) {
+  if (a.hydro.n_species > 0) on_.launch(advance_species, a);
+}
 
 void device_gas::put_correction(int stage, const double* fluxes) {
   if (n_corrections_ == 0) return;
@@ -203,9 +208,9 @@ void device_gas::put_correction(int stage, const double* fluxes) {
   on_.launch(correct_fluxes, a);
 }
 
-// A stage: first the ghost cells that come from other levels, or with full3d all of them.
+// A stage: first the ghost cells that come from other levels, or tiles with all that are read.
 void device_gas::put_whole_stage(int stage, const work_fields& gravity) {
-  is_full() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
+  has_tiles() ? put_tiles(stage) : put_ghosts(source(stage), control_.data());
   stage_arguments a = stage_of(stage);
   if (gravity) {
     const pass_view v = passes_->data().view();
@@ -214,6 +219,7 @@ void device_gas::put_whole_stage(int stage, const work_fields& gravity) {
     a.work = work.values, a.work_rows = work.rows;
   }
   put_stage(a);
+  put_species(a);
   put_side_sums(stage, fluxes_.data());
 }
 
@@ -310,7 +316,8 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
     all.emplace_back(name, (monotonic_seconds() - begin) / repeats);
   };
   time("advance_stage", [&] { put_stage(stage_of(0)); });
-  if (is_full())
+  if (options_.hydro.n_species > 0) time("advance_species", [&] { put_species(stage_of(0)); });
+  if (has_tiles())
     time("gather_tiles", [&] { put_tiles(0); });
   else if (n_levels_ > 0)
     time("make_ghosts", [&] { put_ghosts(source(0), control_.data()); });

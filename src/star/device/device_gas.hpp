@@ -4,8 +4,9 @@
 // Every number equals that of the CPU's stepper to the last bit.
 //
 // Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage (two
-// with full3d) and one at its end, as one graph; a new mesh uploads 200 bytes per block. Memory: three arenas; with
-// full3d 290 KB more per 8^3 cells. Example: star/device/test/device_gas_test.cpp
+// with full3d, three with species) and one at its end, as one graph; a new mesh uploads 200 bytes per block. Memory:
+// three arenas; with full3d 290 KB more per 8^3 cells, with species 170 KB and 36 KB for each.
+// Example: star/device/test/device_gas_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -61,7 +62,7 @@ struct cell_criteria {
   int buffer = 0;
   bool of_sound = false;
   std::vector<double> limits;   ///< [level_limit][level] (device/data/regrid_data.hpp)
-  std::vector<double> species;  ///< [range][number, lower, upper]; not checked on devices, which advance no species
+  std::vector<double> species;  ///< ranges of mass fractions: [range][number, lower, upper]
 };
 
 /// The exchange of a part of a mesh with the others during a step.
@@ -76,7 +77,7 @@ class device_gas {
  public:
   static constexpr int steps_kept = 16;  ///< maximum number of steps submitted before wait()
 
-  /// Requires: `on` outlives the object; no species. Errors: gpu::error, unsupported, if a thread block has less shared
+  /// Requires: `on` outlives the object. Errors: gpu::error, unsupported, if a thread block has less shared
   ///           memory than a step needs.
   device_gas(machine& on, const gas_options& options);
   device_gas(const device_gas&) = delete;
@@ -167,6 +168,7 @@ class device_gas {
   int arena_of(int stage) const;
   const double* source(int stage) const { return arenas_[arena_of(stage)].data(); }
   double* target(int stage) { return arenas_[arena_of(stage + 1)].data(); }
+  const double* given_of(int stage) const { return has_outside() ? given_.data() + stage * given_doubles_ : nullptr; }
   void check_device();
   void adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t);
   void give_rows(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here);
@@ -185,8 +187,10 @@ class device_gas {
   void put_copies(bool out, const copy_lane& lane, double* message);
   void put_ghosts(const double* from, const step_control* control);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
+  bool has_tiles() const { return tile_reach_of(options_.hydro) != tile_reach::no_tiles; }
   void put_tiles(int stage);
   void put_stage(const stage_arguments& a);
+  void put_species(const stage_arguments& a);
   void put_whole_stage(int stage, const work_fields& gravity);
   void put_check(int stage);
   void put_finish();
@@ -212,7 +216,9 @@ class device_gas {
   std::size_t given_doubles_ = 0;  // of each stage
   device_memory<double> given_;    // [stage]
   device_memory<double> inflow_, fluxes_, slabs_, coarse_tiles_, rates_, left_parts_;
-  device_memory<double> tiles_, parts_;  // of the scheme full3d
+  device_memory<double> tiles_;
+  device_memory<double> parts_;  // of the scheme full3d
+  device_memory<double> kept_;   // of species
   device_memory<tile_item> tile_items_;
   device_memory<block_item> blocks_;
   device_memory<level_item> levels_;
@@ -223,7 +229,7 @@ class device_gas {
   device_memory<step_control> control_;  // the state of the integration, and one that never stops
   device_memory<step_record> records_;
   device_memory<exact_limbs> sums_, sum_now_;
-  device_memory<double> limits_;
+  device_memory<double> limits_, ranges_;
   device_memory<std::uint32_t> marks_;
   device_memory<child_item> children_;
   device_memory<merged_item> merged_;

@@ -38,10 +38,12 @@ void device_gas::adopt_part(const mesh::block_mesh& mesh, const mesh::curve_part
   carried_ = 0;
   n_ = mesh.block_size();
   stride_ = static_cast<std::size_t>(n_var_) * n_ * n_ * n_;
-  borders_ = part_borders(mesh, parts, here, n_var_, is_full() ? mesh::reach::full : mesh::reach::faces);
+  const tile_reach reach = tile_reach_of(options_.hydro);
+  borders_ =
+      part_borders(mesh, parts, here, n_var_, reach == tile_reach::full ? mesh::reach::full : mesh::reach::faces);
   give_rows(mesh, parts, here);
   for (device_memory<double>& a : arenas_) a.reserve(on_, slots_ * stride_);
-  const mesh_tables t(mesh, n_var_, stride_, is_full(), {parts.begin(here), parts.end(here)}, row_of_);
+  const mesh_tables t(mesh, n_var_, stride_, reach, {parts.begin(here), parts.end(here)}, row_of_);
   passes_->adopt(mesh, parts, here);
   list_lanes(mesh, t, parts.begin(here));
   adopt_tables(mesh, t);

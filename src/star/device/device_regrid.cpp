@@ -11,6 +11,7 @@ namespace plx::star::device {
 std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
   put_ghosts(arenas_[now_].data(), control_.data() + 1);
   limits_.set(on_, criteria.limits);
+  ranges_.set(on_, criteria.species);
   marks_.set(on_, std::vector<std::uint32_t>(2 * static_cast<std::size_t>(n_blocks_), 0));
   on_.synchronize();
   marks_arguments a;
@@ -23,6 +24,8 @@ std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
   a.of_sound = criteria.of_sound;
   a.n_levels = static_cast<int>(criteria.limits.size()) / level_limit_count;
   a.limits = limits_.data();
+  a.n_ranges = static_cast<int>(criteria.species.size() / 3);
+  a.ranges = ranges_.data();
   a.source = arenas_[now_].data();
   a.slabs = slabs_.data();
   a.inflow = inflow_.data();
@@ -61,7 +64,7 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   on_.synchronize();
 
   move_arguments m;
-  m.n = n_, m.n_var = n_var_;
+  m.n = n_, m.n_var = n_var_, m.n_species = options_.hydro.n_species;
   m.n_children = static_cast<int>(children.size()), m.n_merged = static_cast<int>(merged.size());
   m.central = central_;
   m.source = arenas_[now_].data();

@@ -17,9 +17,11 @@ namespace plx::star::device {
 
 /// One Runge-Kutta stage of all blocks (stage_body.hpp, full3d_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_stage, stage_arguments);
+/// The species in that stage, after the gas (species_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(advance_species, stage_arguments);
 /// Ghost cells from other levels (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(make_ghosts, ghosts_arguments);
-/// Blocks with all their ghost cells, in primitive variables, for the scheme full3d (tiles_body.hpp).
+/// Blocks with their ghost cells, in primitive variables, for the scheme full3d and for species (tiles_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(gather_tiles, tiles_arguments);
 /// Fluxes of finer blocks replace coarser ones (correction_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);

@@ -25,8 +25,6 @@ namespace {
 constexpr int n_looked_at = 5;
 constexpr const char* looked_at[n_looked_at] = {"rho", "vel1", "vel2", "vel3", "press"};
 constexpr int i_pressure = 4, i_sound = 5, n_values = 6;
-/// The distances of a range of mass fractions from 0 and 1 are this much shorter where a block is not to be coarsened.
-constexpr double species_kept = 0.5;
 
 std::uint32_t bits_of(const std::vector<std::string>& names) {
   std::uint32_t bits = 0;
@@ -94,7 +92,7 @@ class block_marker {
         m.before |= reached(i % n, i / n % n, i / n / n, n);
       const bool quiet = (c.gradient[i] < o_.gradient_coarsen || gradient_ == 0) &&
                          (c.curvature[i] < o_.curvature_coarsen || curvature_ == 0) && !(density > kept_above) &&
-                         !(sound * sound < kept_below * density) && !in_species_range(c, at, species_kept);
+                         !(sound * sound < kept_below * density) && !in_species_range(c, at, device::species_kept);
       m.may_coarsen = m.may_coarsen && quiet;
     }
     if (m.directions != 0) m.may_coarsen = false;

@@ -80,7 +80,7 @@ inline std::string same_course(simulation& a, simulation& b) {
   const bool has_row =
       a.steps() % a.options().output.history_interval == 0;  // otherwise comparable only when not ahead
   if ((has_row || !b.is_ahead()) && a.totals() != b.totals()) return "totals";
-  for (int v = 0; v < 6; ++v)
+  for (int v = 0; v < a.state().now.variable_count(); ++v)
     if (a.left(v) != b.left(v)) return "outflow";
   const floor_counts &f = a.floors(), &g = b.floors();
   if (f.density != g.density || f.pressure != g.pressure || f.input != g.input) return "floors";

@@ -108,9 +108,10 @@ TEST(RefinementCourse, TheBitsAreTheSameOnWorkersAndLocalities) {
 TEST(RefinementCourse, TheBitsAreTheSameOnADevice) {
   const without_problem both(with(with(body, by_mass), by_jeans));
   compare(both.name, with(both.rest, {"refinement.coarsen_after=1"}), {}, 1);
-  const texts sets = with(limited, {"run.max_steps=4"});
-  const outcome one = run_on(1, 2, sets);
-  for (const unsigned n : {1u, 2u}) expect_same(run_on(n, 1, with(sets, {"run.device=" + tested()})), one);
+  for (const texts& sets : {with(limited, {"run.max_steps=4"}), by_species}) {
+    const outcome one = run_on(1, 2, sets);
+    for (const unsigned n : {1u, 2u}) expect_same(run_on(n, 1, on_device(sets)), one);
+  }
 }
 
 TEST(RefinementCourse, ARunStaysWithinTheLimitOfBlocksAndSaysSo) {

@@ -10,8 +10,7 @@
 
 #include "star/device/bodies/body.hpp"
 #include "star/device/bodies/level_cell.hpp"
-#include "star/device/data/step_data.hpp"
-#include "star/hydro/kernel/kernel_update.hpp"
+#include "star/device/bodies/stored_cell.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -70,7 +69,7 @@ struct correction_body {
       const int fa = active_face(a, item, ta, cell[ta]), fb = active_face(a, item, tb, cell[tb]);
       if ((fa >= 0 && ta < axis) || (fb >= 0 && tb < axis)) continue;
       double* u = a.target + block.values + (cell[2] * n + cell[1]) * n + cell[0];
-      for (int v = 0; v < i_species; ++v)
+      for (int v = 0; v < variable_count(a.hydro); ++v)
         u[v * volume] += weight * sum_of_axes(term(a, item, face, v, cell), fa >= 0 ? term(a, item, fa, v, cell) : 0.0,
                                               fb >= 0 ? term(a, item, fb, v, cell) : 0.0);
     }
@@ -80,27 +79,16 @@ struct correction_body {
     const device::block_item& block = a.blocks[item.position];
     const int n = a.n, axis = face / 2, end = face % 2 != 0 ? n - 1 : 0;
     const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(n) * n * n;
-    hydro_parameters p = a.hydro;
-    p.n_species = 0;
     tally sums;
     for (int e = thread; e < n * n; e += threads) {
       const int s = e % n, t = e / n;
       const int x = axis == 0 ? end : s, y = axis == 1 ? end : axis == 0 ? s : t, z = axis == 2 ? end : t;
       const int cell = (z * n + y) * n + x;
-      double* u = a.target + block.values + cell;
-      double value[i_species], finite = 0.0;
-      for (int v = 0; v < i_species; ++v) value[v] = u[v * volume];
-      for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
-      settle<Eos>(
-          p, value, 1, finite, 0.0, cell, every_lane,
+      settle_stored<Eos>(
+          a.hydro, a.target + block.values + cell, volume, cell,
           [&](int along) { return block.place.centre(along, along == 0 ? x : y); }, sums);
-      for (int v = 0; v < i_species; ++v) u[v * volume] = value[v];
     }
-    device::block_report& report = a.reports[item.position];
-    if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
-    if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
-    if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
-    if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, 1 + face, sums.first_bad));
+    report_cells(a.reports[item.position], a.last, a.stage, 1 + face, sums);
   }
 };
 

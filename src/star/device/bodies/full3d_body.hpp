@@ -55,16 +55,6 @@ struct full3d_body {
   }
   PLX_INLINE static int step_along(int axis) { return axis == 0 ? 1 : axis == 1 ? row : plane; }
 
-  /// Tiles: cells along x, and the distance between variables.
-  PLX_INLINE static std::ptrdiff_t tile_row(const arguments& a) { return a.n + 2 * ghost_layers; }
-  PLX_INLINE static std::ptrdiff_t tile_volume(const arguments& a) { return tile_row(a) * tile_row(a) * tile_row(a); }
-  /// Cell (0, 0, 0) of the box in its tile.
-  PLX_INLINE static const double* tile_of(const arguments& a, const stage_box& b) {
-    const std::ptrdiff_t w = tile_row(a);
-    return a.tiles + b.position * device::tile_variables * tile_volume(a) +
-           ((b.z0 + ghost_layers) * w + b.y0 + ghost_layers) * w + b.x0 + ghost_layers;
-  }
-
   // ---- phase 0
   PLX_INLINE static void fetch(const arguments& a, const stage_box& b, int thread, double* shared) {
     const std::ptrdiff_t w = tile_row(a), volume = tile_volume(a);
@@ -182,13 +172,10 @@ struct full3d_body {
     const line l = line_of(number);
     const Eos eos(a.hydro.eos);
     const double dt_dx = a.control->dt / b.block.place.dx;
-    const std::ptrdiff_t w = tile_row(a), tile_step = l.axis == 0 ? 1 : l.axis == 1 ? w : w * w;
-    const double* tracer = tile_of(a, b) + i_tracer * tile_volume(a) +
-                           (l.axis == 0   ? l.s * w + l.t * w * w
-                            : l.axis == 1 ? l.s + l.t * w * w
-                                          : l.s + l.t * w);
+    const std::ptrdiff_t cell_step = tile_step(a, l.axis);
+    const double* tracer = tile_line(a, b, l.axis, l.s, l.t) + i_tracer * tile_volume(a);
     line_window<reconstruction::ppm> window;
-    window.begin(tracer[-3 * tile_step], tracer[-2 * tile_step], tracer[-tile_step], tracer[0]);
+    window.begin(tracer[-3 * cell_step], tracer[-2 * cell_step], tracer[-cell_step], tracer[0]);
     double* sums = place_of(parts, number);
     face_state below{};
     face_state cell_below{};
@@ -205,13 +192,13 @@ struct full3d_body {
       const double* at_cell = shared + l.first + c * l.step;
       both_ends(at_cell, l, l.step, eos, above, next);
       const face_state cell = average_at(at_cell, l);
-      window.template step<true>(tracer[(c + 2) * tile_step], tracer_above, tracer_next);
+      window.template step<true>(tracer[(c + 2) * cell_step], tracer_above, tracer_next);
       if (c >= 0) {
         double* at_face = sums + c * box_lines;
         const face_flux rim = simpson_of<face_part::corners>(get(at_face), get(at_face + point_variables * part));
         face_flux f = simpson_of<face_part::centre>(rim, hll(below, above, eos));
         const bool limited = keep_positive<false>(cell_below, cell, eos, dt_dx, f), from_above = less(f.mass, 0.0);
-        const double upwind = limited ? select(from_above, tracer[c * tile_step], tracer[(c - 1) * tile_step])
+        const double upwind = limited ? select(from_above, tracer[c * cell_step], tracer[(c - 1) * cell_step])
                                       : select(from_above, tracer_above, tracer_below);
         if (a.hydro.omega != 0.0)
           f = in_inertial_frame(f, l.axis,
@@ -219,6 +206,7 @@ struct full3d_body {
                                                  l.axis == 1   ? c
                                                  : l.axis == 0 ? l.s
                                                                : l.t));
+        if (a.kept != nullptr) *kept_flux(a, b, 0, l.axis, c, l.s, l.t) = f.mass;
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
         face_work work{};
         if (phi != nullptr) {
@@ -254,23 +242,16 @@ struct full3d_body {
   // ---- phase 3
   PLX_INLINE static void update(const arguments& a, const stage_box& b, int thread, const double* parts) {
     constexpr int axis = faces * box_lines;
-    const std::ptrdiff_t w = tile_row(a), plane_of_tile = w * w;
-    const double* energies = tile_of(a, b) + device::tile_energy * tile_volume(a);
     tally sums;
     for (int e = thread; e < box_cells; e += threads) {
       const int i = e % box_edge, j = e / box_edge % box_edge, k = e / box_lines;
-      const double* at_cell = energies + (k * w + j) * w + i;
-      const auto energy_around = [&](double energy) {
-        const double x = vmax(at_cell[-1], at_cell[1]), y = vmax(at_cell[-w], at_cell[w]);
-        const double z = vmax(at_cell[-plane_of_tile], at_cell[plane_of_tile]);
-        return vmax(vmax(x, energy), vmax(y, z));
-      };
-      update_cell<Eos>(a, b, i, j, k,
-                       {parts + i * box_lines + k * box_edge + j, parts + axis + j * box_lines + k * box_edge + i,
-                        parts + 2 * axis + k * box_lines + j * box_edge + i, part},
-                       energy_around, sums);
+      update_cell<Eos>(
+          a, b, i, j, k,
+          {parts + i * box_lines + k * box_edge + j, parts + axis + j * box_lines + k * box_edge + i,
+           parts + 2 * axis + k * box_lines + j * box_edge + i, part},
+          [&](double energy) { return energy_around_in_tile(a, b, i, j, k, energy); }, sums);
     }
-    report_cells(a, b, sums);
+    report_cells(a.reports[b.position], a.last, a.stage, 0, sums);
   }
 };
 

@@ -105,17 +105,18 @@ struct ghosts_body {
     const std::ptrdiff_t slab_volume = static_cast<std::ptrdiff_t>(ghost_depth) * a.n * a.n;
     const int cells = layers * (a.n / 2) * (a.n / 2);
     double* to = slab(a, item, face);
-    for (int e = thread; e < cells * a.n_var; e += threads) {
-      const int v = e / cells;
+    for (int e = thread; e < cells * groups_of_variables(a.n_var, a.n_species); e += threads) {
       const coarse_cell c = coarse_cell_of(a.n, face, e % cells);
-      const double* at = tile.first + v * tile.volume + c.x[0] + c.x[1] * step[1] + c.x[2] * step[2];
-      const double near[6] = {at[-1], at[1], at[-step[1]], at[step[1]], at[-step[2]], at[step[2]]};
-      double child[8];
-      children_of(*at, near, a.central, child);
-      for (int d = 0; d < 8; ++d) {
-        const std::ptrdiff_t place = in_slab(a.n, face, c, d);
-        if (place >= 0) to[v * slab_volume + place] = child[d];
-      }
+      const double* at = tile.first + c.x[0] + c.x[1] * step[1] + c.x[2] * step[2];
+      children_of_group(
+          e / cells, a.n_species, a.central,
+          [&](int v) { return cell_and_near_at(at + v * tile.volume, step[1], step[2]); },
+          [&](int v, const double(&child)[8]) {
+            for (int d = 0; d < 8; ++d) {
+              const std::ptrdiff_t place = in_slab(a.n, face, c, d);
+              if (place >= 0) to[v * slab_volume + place] = child[d];
+            }
+          });
     }
   }
 
@@ -132,7 +133,8 @@ struct ghosts_body {
         child[d] = place >= 0 ? to + place : nullptr;
       }
       const double* at = tile.first + c.x[0] + static_cast<std::ptrdiff_t>(c.x[1]) * tile.width + c.x[2] * tile.plane;
-      limit_stored_children(a.n_var, at, tile.width, tile.plane, tile.volume, a.central, child, slab_volume);
+      limit_stored_children(a.n_var, a.n_species, at, tile.width, tile.plane, tile.volume, a.central, child,
+                            slab_volume);
     }
   }
 };

@@ -1,12 +1,14 @@
 // Transfer between levels, cell by cell: the mean of eight cells, and the eight children of one. The bits are those of
-// the vectors in mesh/between/level_kernels_body.hpp. Children get their values variable by variable, and are then
-// limited to positive internal energies (mesh/between/positive_family.hpp) family by family.
+// the vectors in mesh/between/level_kernels_body.hpp. Children get their values variable by variable, with species the
+// density together with the partial densities (mesh/between/shared_limiter.hpp), and are then limited to positive
+// internal energies (mesh/between/positive_family.hpp) family by family.
 //
 // Thread safety: pure. Cost: 15 and about 60 operations.
 // Example: star/device/bodies/ghosts_body.hpp
 #pragma once
 
 #include "mesh/between/positive_family.hpp"
+#include "mesh/between/shared_limiter.hpp"
 #include "star/device/bodies/one_lane.hpp"
 #include "star/hydro/kernel/kernel_simd.hpp"
 
@@ -62,6 +64,41 @@ PLX_INLINE void children_of(double c, const double (&near)[6], bool central, dou
   child[4] = c - t[3], child[5] = c + t[2], child[6] = c + t[1], child[7] = c + t[0];
 }
 
+/// A cell and its six neighbours: x lower, x upper, ...
+struct cell_and_near {
+  double centre, near[6];
+};
+PLX_INLINE cell_and_near cell_and_near_at(const double* c, std::ptrdiff_t row, std::ptrdiff_t plane) {
+  return {*c, {c[-1], c[1], c[-row], c[row], c[-plane], c[plane]}};
+}
+
+/// Variables that are interpolated together count as one.
+PLX_INLINE int groups_of_variables(int n_var, int n_species) { return n_var - n_species; }
+
+/// The children of the variables of one group: put(variable, children). Shapes: at(variable): of the coarse cell.
+template <class At, class Put>
+PLX_INLINE void children_of_group(int group, int n_species, bool central, At at, Put put) {
+  double child[8];
+  if (group != i_density || n_species == 0) {
+    const int v = group < i_species ? group : group + n_species;
+    const cell_and_near c = at(v);
+    children_of(c.centre, c.near, central, child);
+    return put(v, child);
+  }
+  const auto variable = [](int m) { return m == 0 ? i_density : i_species + m - 1; };
+  const auto differences = [&](int m) {
+    const cell_and_near c = at(variable(m));
+    mesh::cell_differences d;
+    for (int a = 0; a < 3; ++a) d.lower[a] = c.centre - c.near[2 * a], d.upper[a] = c.near[2 * a + 1] - c.centre;
+    return d;
+  };
+  const mesh::shared_limit limit = mesh::limit_together(1 + n_species, central, differences);
+  for (int m = 0; m <= n_species; ++m) {
+    limit.offsets(differences(m)).add_to(at(variable(m)).centre, child);
+    put(variable(m), child);
+  }
+}
+
 /// Limits a family in place. Shapes: as mesh::keep_internal_energy(), in the order of parameters.hpp.
 PLX_INLINE void limit_children(int n_var, const double* coarse, std::ptrdiff_t coarse_variable,
                                double* const (&child)[8], std::ptrdiff_t fine_variable) {
@@ -70,20 +107,22 @@ PLX_INLINE void limit_children(int n_var, const double* coarse, std::ptrdiff_t c
 
 /// The same for a family of which only children that are not null are stored: the others are computed again. `row`,
 /// `plane`: steps to the neighbours of the coarse cell.
-PLX_INLINE void limit_stored_children(int n_var, const double* coarse, std::ptrdiff_t row, std::ptrdiff_t plane,
-                                      std::ptrdiff_t coarse_variable, bool central, double* const (&child)[8],
-                                      std::ptrdiff_t fine_variable) {
-  static_assert(i_energy < 5 && i_momentum + 2 < 5 && i_density < 5);
-  double all[5][8];
-  for (int v = 0; v < 5; ++v) {
-    const double* at = coarse + v * coarse_variable;
-    const double near[6] = {at[-1], at[1], at[-row], at[row], at[-plane], at[plane]};
-    children_of(*at, near, central, all[v]);
-  }
+PLX_INLINE void limit_stored_children(int n_var, int n_species, const double* coarse, std::ptrdiff_t row,
+                                      std::ptrdiff_t plane, std::ptrdiff_t coarse_variable, bool central,
+                                      double* const (&child)[8], std::ptrdiff_t fine_variable) {
+  constexpr int gas = 5;
+  static_assert(i_energy < gas && i_momentum + 2 < gas && i_density < gas);
+  double all[gas][8];
+  for (int group = 0; group < gas; ++group)
+    children_of_group(
+        group, n_species, central, [&](int v) { return cell_and_near_at(coarse + v * coarse_variable, row, plane); },
+        [&](int v, const double(&of)[8]) {
+          for (int d = 0; v < gas && d < 8; ++d) all[v][d] = of[d];
+        });
   double* family[8];
   for (int d = 0; d < 8; ++d) family[d] = &all[0][d];
-  const mesh::gas_places gas{i_density, i_momentum, i_energy};
-  const double factor = mesh::family_factor(gas, coarse, coarse_variable, family, 8);
+  const mesh::gas_places places{i_density, i_momentum, i_energy};
+  const double factor = mesh::family_factor(places, coarse, coarse_variable, family, 8);
   mesh::draw_family(factor, n_var, coarse, coarse_variable, child, fine_variable);
 }
 

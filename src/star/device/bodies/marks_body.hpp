@@ -59,12 +59,12 @@ struct marks_body {
       }
       const double density = at.q[0], sound2 = at.q[i_sound] * at.q[i_sound];
       if (gradient > a.gradient_refine || curvature > a.curvature_refine || density > marked_above ||
-          sound2 < marked_below * density)
+          sound2 < marked_below * density || in_species_range(a, block, x, 1.0))
         all |= reached(a, x);
       if (density > before_above || sound2 < before_below * density) before |= reached(a, x);
       const bool quiet = (gradient < a.gradient_coarsen || a.gradient_of == 0) &&
                          (curvature < a.curvature_coarsen || a.curvature_of == 0) && !(density > kept_above) &&
-                         !(sound2 < kept_below * density);
+                         !(sound2 < kept_below * density) && !in_species_range(a, block, x, device::species_kept);
       if (!quiet) all |= device::mark_busy;
     }
     if (all != 0) set_bits(&a.marks[2 * group], all);
@@ -78,7 +78,7 @@ struct marks_body {
   /// `axis`: that along which the cell may be outside.
   PLX_INLINE static values values_at(const arguments& a, const device::block_item& block, int i, int j, int k,
                                      int axis) {
-    const cell_values from = cell_at(a, block, i_species, i, j, k);
+    const cell_values from = cell_at(a, block, variable_count(a.hydro), i, j, k);
     const std::uint32_t wanted = a.gradient_of | a.curvature_of;
     values w{};
     const double density = from.first[0], inverse = 1.0 / density;
@@ -101,6 +101,28 @@ struct marks_body {
     w.q[4] = pressure;
     if ((wanted & 0b1110) != 0 || a.of_sound) w.q[i_sound] = sound_speed(eos, density, pressure, cold);
     return w;
+  }
+
+  /// As block_marker::in_species_range().
+  PLX_INLINE static bool in_species_range(const arguments& a, const device::block_item& block, const int (&x)[3],
+                                          double share) {
+    for (int r = 0; r < a.n_ranges; ++r) {
+      const double* range = a.ranges + std::ptrdiff_t{3} * r;
+      const auto fraction = [&](int i, int j, int k) {
+        const cell_values from = cell_at(a, block, variable_count(a.hydro), i, j, k);
+        return from.first[(i_species + static_cast<int>(range[0])) * from.variable] * (1.0 / from.first[0]);
+      };
+      double least = fraction(x[0], x[1], x[2]), most = least;
+      PLX_NO_UNROLL
+      for (int side = 0; side < 6; ++side) {
+        const int axis = side / 2, step = side % 2 == 0 ? -1 : 1;
+        const double other =
+            fraction(x[0] + (axis == 0 ? step : 0), x[1] + (axis == 1 ? step : 0), x[2] + (axis == 2 ? step : 0));
+        least = smaller_of(least, other), most = larger_of(most, other);
+      }
+      if (most >= share * range[1] && (range[2] >= 1.0 || least <= 1.0 - share * (1.0 - range[2]))) return true;
+    }
+    return false;
   }
 
   PLX_INLINE static double ratio(double at, double other, double scale_at, double scale_other) {

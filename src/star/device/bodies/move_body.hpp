@@ -8,8 +8,8 @@
 #include "star/device/bodies/body.hpp"
 #include "star/device/bodies/ghost_cell.hpp"
 #include "star/device/bodies/level_cell.hpp"
+#include "star/device/bodies/stored_cell.hpp"
 #include "star/device/data/regrid_data.hpp"
-#include "star/hydro/kernel/kernel_update.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -46,18 +46,22 @@ struct move_body {
     const int n = a.n, half = n / 2, cells = half * half * half;
     const int first[3] = {item.which % 2 * half, item.which / 2 % 2 * half, item.which / 4 * half};
     const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(n) * n * n;
-    for (int e = thread; e < cells * a.n_var; e += threads) {
-      const int v = e / cells, c = e % cells;
+    for (int e = thread; e < cells * groups_of_variables(a.n_var, a.n_species); e += threads) {
+      const int c = e % cells;
       const int x[3] = {c % half, c / half % half, c / (half * half)};
       const int i = first[0] + x[0], j = first[1] + x[1], k = first[2] + x[2];
-      const double near[6] = {value_at(a, parent, v, i - 1, j, k, 0), value_at(a, parent, v, i + 1, j, k, 0),
-                              value_at(a, parent, v, i, j - 1, k, 1), value_at(a, parent, v, i, j + 1, k, 1),
-                              value_at(a, parent, v, i, j, k - 1, 2), value_at(a, parent, v, i, j, k + 1, 2)};
-      double child[8];
-      children_of(value_at(a, parent, v, i, j, k, 0), near, a.central, child);
-      double* to =
-          a.source + item.to + v * volume + (static_cast<std::ptrdiff_t>(2 * x[2]) * n + 2 * x[1]) * n + 2 * x[0];
-      for (int d = 0; d < 8; ++d) to[((d >> 2) * n + (d >> 1 & 1)) * n + (d & 1)] = child[d];
+      double* to = a.source + item.to + (static_cast<std::ptrdiff_t>(2 * x[2]) * n + 2 * x[1]) * n + 2 * x[0];
+      children_of_group(
+          e / cells, a.n_species, a.central,
+          [&](int v) {
+            return cell_and_near{value_at(a, parent, v, i, j, k, 0),
+                                 {value_at(a, parent, v, i - 1, j, k, 0), value_at(a, parent, v, i + 1, j, k, 0),
+                                  value_at(a, parent, v, i, j - 1, k, 1), value_at(a, parent, v, i, j + 1, k, 1),
+                                  value_at(a, parent, v, i, j, k - 1, 2), value_at(a, parent, v, i, j, k + 1, 2)}};
+          },
+          [&](int v, const double(&child)[8]) {
+            for (int d = 0; d < 8; ++d) to[v * volume + ((d >> 2) * n + (d >> 1 & 1)) * n + (d & 1)] = child[d];
+          });
     }
   }
 
@@ -106,24 +110,12 @@ struct check_body {
     const block_place place = a.items == nullptr    ? a.blocks[group].place
                               : a.places != nullptr ? a.places[group]
                                                     : block_place{};
-    hydro_parameters p = a.hydro;
-    p.n_species = 0;
     tally sums;
-    for (int cell = thread; cell < cells; cell += threads) {
-      double* u = a.source + first + cell;
-      double value[i_species], finite = 0.0;
-      for (int v = 0; v < i_species; ++v) value[v] = u[static_cast<std::ptrdiff_t>(v) * cells];
-      for (int v = 0; v < i_species; ++v) finite = finite + value[v] * 0.0;
-      settle<Eos>(
-          p, value, 1, finite, 0.0, cell, every_lane,
+    for (int cell = thread; cell < cells; cell += threads)
+      settle_stored<Eos>(
+          a.hydro, a.source + first + cell, cells, cell,
           [&](int along) { return place.centre(along, along == 0 ? cell % a.n : cell / a.n % a.n); }, sums);
-      for (int v = 0; v < i_species; ++v) u[static_cast<std::ptrdiff_t>(v) * cells] = value[v];
-    }
-    device::block_report& report = a.reports[group];
-    if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
-    if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
-    if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
-    if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, device::part_of_check, sums.first_bad));
+    report_cells(a.reports[group], a.last, a.stage, device::part_of_check, sums);
   }
 };
 

@@ -1,6 +1,7 @@
 // One Runge-Kutta stage as a body (star/device/bodies/body.hpp): a group advances a box of 8^3 cells of a block.
 //
-// Phase 0 converts the box and the three layers around its faces to primitive variables. Phase 1: each of the 192
+// Phase 0 converts the box and the three layers around its faces to primitive variables, or reads these from tiles if
+// there are any (tiles_body.hpp). Phase 1: each of the 192
 // threads walks one line of the box (64 along each axis), with the reconstruction and the last flux in registers, and
 // stores the differences of the fluxes. Phase 2 updates the cells.
 //
@@ -68,6 +69,12 @@ struct stage_body {
         to = differences(shared, axis) + in_box(axis == 0 ? place : i, axis == 1 ? place : j, axis == 2 ? place : k);
         const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
         counts = first + c < 0 || first + c >= a.n;  // others belong to another box of the block
+      }
+      if (a.tiles != nullptr) {
+        const double* at = tile_of(a, b) + k * tile_step(a, 2) + j * tile_step(a, 1) + i;
+        PLX_UNROLL
+        for (int v = 0; v < gas_variables; ++v) to[v * box_doubles] = at[v * tile_volume(a)];
+        continue;
       }
       const cell_values from = cell_at(a, b.block, gas_variables, b.x0 + i, b.y0 + j, b.z0 + k);
       double u[gas_variables];
@@ -154,6 +161,7 @@ struct stage_body {
                                                  axis == 1   ? c
                                                  : axis == 0 ? s
                                                              : t));
+        if (a.kept != nullptr) *kept_flux(a, b, 0, axis, c, s, t) = f.mass;
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
         face_work work{};
         if (phi != nullptr) {
@@ -206,9 +214,13 @@ struct stage_body {
       const double* d = shared + axis + in_box(i, j, k);
       update_cell<Eos>(
           a, b, i, j, k, {d, d + axis, d + 2 * axis, box_doubles},
-          [&](double energy) { return energy_around(a, b, b.x0 + i, b.y0 + j, b.z0 + k, energy); }, sums);
+          [&](double energy) {
+            return a.tiles != nullptr ? energy_around_in_tile(a, b, i, j, k, energy)
+                                      : energy_around(a, b, b.x0 + i, b.y0 + j, b.z0 + k, energy);
+          },
+          sums);
     }
-    report_cells(a, b, sums);
+    report_cells(a.reports[b.position], a.last, a.stage, 0, sums);
   }
 };
 

@@ -1,13 +1,12 @@
-// Common parts of the bodies of a stage: the boxes of 8^3 cells of a block, one for each group; the storage of fluxes
-// through the block's faces; the update of a cell from the differences of its fluxes.
+// Common parts of the bodies of a stage: the boxes of 8^3 cells of a block, one for each group; tiles; the storage of
+// fluxes through the block's faces, and of the fluxes that species_body.hpp reads; the update of a cell from the
+// differences of its fluxes.
 //
 // Thread safety: as bodies. Cost: about 250 operations per update.
 // Example: star/device/bodies/stage_body.hpp
 #pragma once
 
-#include "star/device/bodies/body.hpp"
-#include "star/device/data/step_data.hpp"
-#include "star/hydro/kernel/kernel_update.hpp"
+#include "star/device/bodies/stored_cell.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -18,7 +17,7 @@ constexpr int gas_variables = i_species;
 /// The box of a group: its block, and its position in it.
 struct stage_box {
   const device::block_item& block;
-  int position, x0, y0, z0;
+  int group, position, x0, y0, z0;
 };
 
 constexpr int boxes_along(int n) { return n / box_edge; }
@@ -32,8 +31,46 @@ inline int count_boxes(const device::stage_arguments& a) {
 PLX_INLINE stage_box box_of(const device::stage_arguments& a, int group) {
   const int boxes = boxes_along(a.n), per_block = boxes * boxes * boxes;
   const int position = group / per_block, part = group % per_block;
-  return {a.blocks[position], position, part % boxes * box_edge, part / boxes % boxes * box_edge,
+  return {a.blocks[position],
+          group,
+          position,
+          part % boxes * box_edge,
+          part / boxes % boxes * box_edge,
           part / (boxes * boxes) * box_edge};
+}
+
+/// Tiles: cells along x, and the distance between variables.
+PLX_INLINE std::ptrdiff_t tile_row(const device::stage_arguments& a) { return a.n + 2 * ghost_layers; }
+PLX_INLINE std::ptrdiff_t tile_volume(const device::stage_arguments& a) {
+  return tile_row(a) * tile_row(a) * tile_row(a);
+}
+/// Cell (0, 0, 0) of the box in its tile.
+PLX_INLINE const double* tile_of(const device::stage_arguments& a, const stage_box& b) {
+  const std::ptrdiff_t w = tile_row(a);
+  return a.tiles + b.position * device::tile_variables(a.hydro) * tile_volume(a) +
+         ((b.z0 + ghost_layers) * w + b.y0 + ghost_layers) * w + b.x0 + ghost_layers;
+}
+PLX_INLINE std::ptrdiff_t tile_step(const device::stage_arguments& a, int axis) {
+  return axis == 0 ? 1 : axis == 1 ? tile_row(a) : tile_row(a) * tile_row(a);
+}
+/// Cell 0 of the line (s, t) across an axis in the tile.
+PLX_INLINE const double* tile_line(const device::stage_arguments& a, const stage_box& b, int axis, int s, int t) {
+  return tile_of(a, b) + s * tile_step(a, axis == 0 ? 1 : 0) + t * tile_step(a, axis == 2 ? 1 : 2);
+}
+/// Largest total energy of cell (i, j, k) of the box, `energy`, and of its six neighbours in the tile.
+PLX_INLINE double energy_around_in_tile(const device::stage_arguments& a, const stage_box& b, int i, int j, int k,
+                                        double energy) {
+  const std::ptrdiff_t row = tile_step(a, 1), plane = tile_step(a, 2);
+  const double* at = tile_of(a, b) + device::tile_energy(a.hydro) * tile_volume(a) + k * plane + j * row + i;
+  const double x = vmax(at[-1], at[1]), y = vmax(at[-row], at[row]), z = vmax(at[-plane], at[plane]);
+  return vmax(vmax(x, energy), vmax(y, z));
+}
+
+/// The flux of kept variable v through face c of the line (s, t) across an axis, as species_body.hpp reads it.
+PLX_INLINE double* kept_flux(const device::stage_arguments& a, const stage_box& b, int v, int axis, int c, int s,
+                             int t) {
+  return a.kept + b.group * static_cast<std::ptrdiff_t>(device::kept_doubles(a.hydro)) +
+         ((v * 3 + axis) * (box_edge + 1) + c) * box_lines + t * box_edge + s;
 }
 
 /// Makes the velocities of cell (i, j) of the box, `variable` doubles apart, relative to the mesh.
@@ -67,17 +104,25 @@ PLX_INLINE void keep_work(const device::stage_arguments& a, const stage_box& b, 
          i] = work;
 }
 
-/// Stores the flux at an end of the line (s, t) across an axis, if it is on a face of the block and requested. Shapes:
-/// flux: density, velocities (normal and the two others in cyclic order), energy, tracer.
+/// The place of the flux of the density at an end of the line (s, t) across an axis, if it is on a face of the block
+/// and requested; or nullptr.
+PLX_INLINE double* flux_at_face(const device::stage_arguments& a, const stage_box& b, int axis, int s, int t,
+                                bool upper) {
+  const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
+  if (upper ? first + box_edge != a.n : first != 0) return nullptr;
+  const std::int64_t to = b.block.flux[2 * axis + (upper ? 1 : 0)];
+  if (to < 0) return nullptr;
+  const int fast = (axis == 0 ? b.y0 : b.x0) + s, slow = (axis == 2 ? b.y0 : b.z0) + t;
+  return a.fluxes + to + static_cast<std::ptrdiff_t>(slow) * a.n + fast;
+}
+
+/// Stores the flux at an end of a line, if it is requested. Shapes: flux: density, velocities (normal and the two
+/// others in cyclic order), energy, tracer.
 PLX_INLINE void keep_flux(const device::stage_arguments& a, const stage_box& b, int axis, int s, int t, bool upper,
                           const double* flux) {
-  const int first = axis == 0 ? b.x0 : axis == 1 ? b.y0 : b.z0;
-  if (upper ? first + box_edge != a.n : first != 0) return;
-  const std::int64_t to = b.block.flux[2 * axis + (upper ? 1 : 0)];
-  if (to < 0) return;
-  const int fast = (axis == 0 ? b.y0 : b.x0) + s, slow = (axis == 2 ? b.y0 : b.z0) + t;
+  double* const out = flux_at_face(a, b, axis, s, t, upper);
+  if (out == nullptr) return;
   const std::ptrdiff_t area = static_cast<std::ptrdiff_t>(a.n) * a.n;
-  double* out = a.fluxes + to + static_cast<std::ptrdiff_t>(slow) * a.n + fast;
   for (int v = 0; v < gas_variables; ++v) {
     const int w = v >= i_momentum && v < i_momentum + 3 ? i_momentum + (axis + v - i_momentum) % 3 : v;
     out[w * area] = flux[v];
@@ -98,7 +143,8 @@ struct flux_differences {
   std::ptrdiff_t variable;
 };
 
-/// Updates cell (i, j, k) of the box. `energy_around(total energy of the cell)`: the largest of it and its neighbours'.
+/// Updates the gas of cell (i, j, k) of the box. `energy_around(total energy of the cell)`: the largest of it and its
+/// neighbours'.
 template <class Eos, class EnergyAround>
 PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b, int i, int j, int k,
                             const flux_differences& d, EnergyAround energy_around, tally& sums) {
@@ -124,15 +170,6 @@ PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b
   double* target = a.target + b.block.values + cell;
   PLX_UNROLL
   for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];
-}
-
-/// Adds the results of a thread's cells to the block's report.
-PLX_INLINE void report_cells(const device::stage_arguments& a, const stage_box& b, const tally& sums) {
-  device::block_report& report = a.reports[b.position];
-  if (a.last) raise_together(&report.speed_bits, sums.signal_speed);
-  if (sums.density_floors != 0) add_to(&report.density_floors, static_cast<std::uint64_t>(sums.density_floors));
-  if (sums.pressure_floors != 0) add_to(&report.pressure_floors, static_cast<std::uint64_t>(sums.pressure_floors));
-  if (sums.first_bad >= 0) lower_to(&report.bad, device::bad_key(a.stage, 0, sums.first_bad));
 }
 
 }  // namespace

@@ -1,13 +1,14 @@
-// Tiles for the scheme `full3d` as a body: a group gathers a block with all its ghost cells, including those at edges
-// and corners, and converts it to primitive variables. It does what gather_tile() of mesh/between/gather.hpp does, and
-// the conversion.
+// Tiles as a body: a group gathers a block with the ghost cells across its faces, or with all of them, including those
+// at edges and corners (tile_reach_of() of step_data.hpp), and converts it to primitive variables. It does what
+// gather_tile() of mesh/between/gather.hpp does, and the conversion.
 //
 // Phase 0: copies cells of the same level and means of finer ones; fills the coarse tile. Phases 1 to 6: the coarse
 // tile outside the domain, face by face. Phase 7: prolongation from it. Phase 8: limits to positive internal energies
 // there. Phases 9 to 14: the tile outside the domain. Phase 15: conversion in place; the total energy is stored after
 // the primitive variables.
 //
-// Thread safety: as bodies. Cost: 13 doubles read or written per cell of the tile, (n + 6)^3, and some 40 operations.
+// Thread safety: as bodies. Cost: 13 doubles read or written per cell of the tile, (n + 6)^3, and some 40 operations;
+// two more per species.
 // Example: star/device/test/device_gas_test.cpp
 #pragma once
 
@@ -41,7 +42,11 @@ struct tiles_body {
     } else if constexpr (phase == 8) {
       if (item.coarser != 0) limit(a, item, tile, thread);
     } else if constexpr (phase < 15) {
-      if ((item.beyond >> (phase - 9) & 1) != 0) fill_beyond(a, tile, a.n, phase - 9, thread, threads);
+      if ((item.beyond >> (phase - 9) & 1) != 0) {
+        fill_beyond(a, tile, a.n, phase - 9, thread, threads);
+        if (a.given != nullptr && a.side[phase - 9] == static_cast<std::int32_t>(device::ghosts_from::given))
+          fill_given(a, group, tile, phase - 9, thread);
+      }
     } else {
       convert(a, tile, group, thread);
     }
@@ -49,7 +54,8 @@ struct tiles_body {
 
   PLX_INLINE static tile_view tile_of(const arguments& a, int group) {
     const tile_view first = tile_at(a.tiles, a.n);
-    return {first.first + group * device::tile_variables * first.volume, first.width, first.plane, first.volume};
+    return {first.first + group * device::tile_variables(a.hydro) * first.volume, first.width, first.plane,
+            first.volume};
   }
 
   /// -1, 0 or 1: below the block, in it, above.
@@ -117,17 +123,17 @@ struct tiles_body {
   PLX_INLINE static void prolong(const arguments& a, const device::tile_item& item, const tile_view& tile, int thread) {
     const tile_view coarse = coarse_tile(a, item.coarse_tile);
     const coarse_cube in = coarse_cells(a.n);
-    const std::ptrdiff_t row = coarse.width;
-    for (int e = thread; e < in.cells * a.n_var; e += threads) {
-      const int v = e / in.cells;
+    for (int e = thread; e < in.cells * groups_of_variables(a.n_var, a.hydro.n_species); e += threads) {
       const coarse_cell c = coarse_cell_of(a, item, in, e % in.cells);
       if (!c.is_coarser) continue;
-      const double* at = at_coarse(coarse, c) + v * coarse.volume;
-      const double near[6] = {at[-1], at[1], at[-row], at[row], at[-coarse.plane], at[coarse.plane]};
-      double child[8];
-      children_of(*at, near, a.central, child);
-      for (int d = 0; d < 8; ++d)
-        if (double* to = child_of(tile, a.n, c, d)) to[v * tile.volume] = child[d];
+      const double* at = at_coarse(coarse, c);
+      children_of_group(
+          e / in.cells, a.hydro.n_species, a.central,
+          [&](int v) { return cell_and_near_at(at + v * coarse.volume, coarse.width, coarse.plane); },
+          [&](int v, const double(&child)[8]) {
+            for (int d = 0; d < 8; ++d)
+              if (double* to = child_of(tile, a.n, c, d)) to[v * tile.volume] = child[d];
+          });
     }
   }
 
@@ -139,26 +145,50 @@ struct tiles_body {
       if (!c.is_coarser) continue;
       double* child[8];
       for (int d = 0; d < 8; ++d) child[d] = child_of(tile, a.n, c, d);
-      limit_stored_children(a.n_var, at_coarse(coarse, c), coarse.width, coarse.plane, coarse.volume, a.central, child,
-                            tile.volume);
+      limit_stored_children(a.n_var, a.hydro.n_species, at_coarse(coarse, c), coarse.width, coarse.plane, coarse.volume,
+                            a.central, child, tile.volume);
+    }
+  }
+
+  /// Replaces ghost cells across a face by given ones, where there are any; the others are a wall's. Requires: the same
+  /// thread has filled the column before.
+  PLX_INLINE static void fill_given(const arguments& a, int group, const tile_view& tile, int face, int thread) {
+    const int axis = face / 2, ta = axis == 0 ? 1 : 0, tb = axis == 2 ? 1 : 2, w = tile.width, n = a.n;
+    const bool upper = face % 2 != 0;
+    const std::ptrdiff_t step[3] = {1, w, tile.plane}, outward = upper ? step[axis] : -step[axis];
+    const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(ghost_depth) * n * n;
+    const double* given = a.given + a.blocks[group].face[face].origin;
+    for (int e = thread; e < w * w * a.n_var; e += threads) {
+      const int v = e / (w * w), s = e % w - ghost_depth, t = e / w % w - ghost_depth;
+      if (part_of(s, n) != 0 || part_of(t, n) != 0) continue;
+      double* edge = tile.first + v * tile.volume + (upper ? n - 1 : 0) * step[axis] + s * step[ta] + t * step[tb];
+      for (int layer = 1; layer <= ghost_depth; ++layer) {
+        const int along = upper ? layer - 1 : ghost_depth - layer;
+        const double* from = given + (axis == 0   ? (t * n + s) * ghost_depth + along
+                                      : axis == 1 ? (t * ghost_depth + along) * n + s
+                                                  : (along * n + t) * n + s);
+        const double mirrored = edge[(1 - layer) * outward];
+        edge[layer * outward] = *from > 0.0 ? from[v * volume] : v == i_momentum + axis ? -mirrored : mirrored;
+      }
     }
   }
 
   PLX_INLINE static void convert(const arguments& a, const tile_view& tile, int group, int thread) {
-    const int w = tile.width;
+    const int w = tile.width, n = a.n, n_primitive = variable_count(a.hydro.n_species);
+    const bool full = device::tile_reach_of(a.hydro) == device::tile_reach::full;
     double* first = tile.first - ghost_depth * (1 + w + tile.plane);
     std::uint64_t floored = 0;
     for (int e = thread; e < w * w * w; e += threads) {
-      double u[i_species];
-      PLX_UNROLL
-      for (int v = 0; v < i_species; ++v) u[v] = first[v * tile.volume + e];
-      first[device::tile_energy * tile.volume + e] = u[i_energy];
-      floored += to_primitive<Eos>(a.hydro, i_species, u, 1, first + e, tile.volume) ? 1 : 0;
+      const int i = e % w - ghost_depth, j = e / w % w - ghost_depth, k = e / (w * w) - ghost_depth;
+      if (!full && (part_of(i, n) != 0) + (part_of(j, n) != 0) + (part_of(k, n) != 0) > 1) continue;
+      double* const at = first + e;
+      at[device::tile_energy(a.hydro) * tile.volume] = at[i_energy * tile.volume];
+      floored += to_primitive<Eos>(a.hydro, n_primitive, at, tile.volume, at, tile.volume) ? 1 : 0;
       if (a.hydro.omega != 0.0) {
-        double* velocity = first + e + i_velocity * tile.volume;
+        double* velocity = at + i_velocity * tile.volume;
         const block_place& place = a.blocks[group].place;
-        velocity[0] = velocity[0] + a.hydro.omega * place.centre(1, e / w % w - ghost_depth);
-        velocity[tile.volume] = velocity[tile.volume] - a.hydro.omega * place.centre(0, e % w - ghost_depth);
+        velocity[0] = velocity[0] + a.hydro.omega * place.centre(1, j);
+        velocity[tile.volume] = velocity[tile.volume] - a.hydro.omega * place.centre(0, i);
       }
     }
     if (floored != 0) add_to(&a.reports[group].input_floors, floored);

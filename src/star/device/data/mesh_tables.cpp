@@ -26,7 +26,7 @@ ghosts_from beyond(mesh::boundary side) {
   return ghosts_from::outflow;
 }
 
-mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part,
+mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, tile_reach of_tiles, range part,
                          std::span<const std::int32_t> row_of)
     : n_var_(n_var), stride_(stride), part_(part), row_of_(row_of) {
   const auto own = mesh.blocks().subspan(part.begin, part.end - part.begin);
@@ -42,7 +42,7 @@ mesh_tables::mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t st
   for (const slot_id slot : own) {
     add_level_item(mesh, slot);
     add_correction(mesh, slot);
-    if (with_tiles) add_tile(mesh, slot);
+    if (of_tiles != tile_reach::no_tiles) add_tile(mesh, slot, of_tiles == tile_reach::faces);
   }
 }
 
@@ -95,17 +95,20 @@ void mesh_tables::add_level_item(const mesh::block_mesh& mesh, slot_id slot) {
   levels.push_back(item);
 }
 
-void mesh_tables::add_tile(const mesh::block_mesh& mesh, slot_id slot) {
+void mesh_tables::add_tile(const mesh::block_mesh& mesh, slot_id slot, bool faces_only) {
+  const std::uint32_t wanted = faces_only ? mesh::face_directions() : (1u << mesh::direction_count) - 1;
   tile_item item;
-  item.same = mesh.directions_with(slot, relation::same) | 1u << mesh::self_direction;
-  item.finer = mesh.directions_with(slot, relation::finer);
-  item.coarser = mesh.directions_with(slot, relation::coarser);
-  for (int d = 0; d < mesh::direction_count; ++d)
+  item.same = (mesh.directions_with(slot, relation::same) & wanted) | 1u << mesh::self_direction;
+  item.finer = mesh.directions_with(slot, relation::finer) & wanted;
+  item.coarser = mesh.directions_with(slot, relation::coarser) & wanted;
+  for (int d = 0; d < mesh::direction_count; ++d) {
+    if ((wanted >> d & 1) == 0) continue;
     for (int c = 0; c < mesh.around(slot, d).count; ++c) item.from[d][c] = first_double(mesh.around(slot, d).slots[c]);
+  }
   item.from[mesh::self_direction][0] = first_double(slot);
   for (int f = 0; f < mesh::face_count; ++f)
     if (mesh.across(slot, f).kind == relation::side) item.beyond |= 1u << f;
-  if (item.coarser != 0) add_coarse_tile(mesh, slot, false, item);
+  if (item.coarser != 0) add_coarse_tile(mesh, slot, faces_only, item);
   tiles.push_back(item);
 }
 

@@ -13,10 +13,10 @@
 namespace plx::star::device {
 
 struct mesh_tables {
-  /// `with_tiles`: includes the tables of gather_tiles. Requires: a block has `stride` doubles in the arenas, at the
-  /// position of its slot.
-  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles = false)
-      : mesh_tables(mesh, n_var, stride, with_tiles, {0, static_cast<int>(mesh.block_count())}) {}
+  /// Includes the tables of gather_tiles, if there are tiles. Requires: a block has `stride` doubles in the arenas, at
+  /// the position of its slot.
+  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, tile_reach of_tiles)
+      : mesh_tables(mesh, n_var, stride, of_tiles, {0, static_cast<int>(mesh.block_count())}) {}
 
   /// Blocks of the curve, [begin, end).
   struct range {
@@ -26,7 +26,7 @@ struct mesh_tables {
   /// The same for a part of the blocks: the arenas also hold the blocks around it, and fluxes of finer blocks among
   /// those have their own position, `foreign`. Positions count from the part's first block. Shapes: row_of: by slot:
   /// the row of a block in the arenas; empty: that of its slot.
-  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, bool with_tiles, range part,
+  mesh_tables(const mesh::block_mesh& mesh, int n_var, std::size_t stride, tile_reach of_tiles, range part,
               std::span<const std::int32_t> row_of = {});
 
   std::vector<block_item> blocks;  ///< in the order of the curve
@@ -49,7 +49,7 @@ struct mesh_tables {
  private:
   void place_faces(const mesh::block_mesh& mesh, mesh::slot_id slot, block_item& b);
   void add_level_item(const mesh::block_mesh& mesh, mesh::slot_id slot);
-  void add_tile(const mesh::block_mesh& mesh, mesh::slot_id slot);
+  void add_tile(const mesh::block_mesh& mesh, mesh::slot_id slot, bool faces_only);
   /// Fills [fills_begin, fills_end) and the coarse tile of an item.
   template <class Item>
   void add_coarse_tile(const mesh::block_mesh& mesh, mesh::slot_id slot, bool faces_only, Item& item);

@@ -19,6 +19,9 @@ inline constexpr std::uint32_t mark_busy = 1u << 27;
 /// level coarser, or forbids coarsening; and of c^2 / density below which it does.
 enum level_limit : int { dense, dense_before, dense_kept, jeans, jeans_before, jeans_kept, level_limit_count };
 
+/// The distances of a range of mass fractions from 0 and 1 are this much shorter where a block is not to be coarsened.
+inline constexpr double species_kept = 0.5;
+
 /// The criteria of refinement.hpp for all blocks. Variables, as bits: density, velocities x y z, pressure.
 struct marks_arguments {
   hydro_parameters hydro;
@@ -29,6 +32,8 @@ struct marks_arguments {
   bool of_sound = false;  ///< are there limits of c^2 / density?
   int n_levels = 0;
   const double* limits = nullptr;  ///< [level_limit][n_levels]
+  int n_ranges = 0;
+  const double* ranges = nullptr;  ///< of mass fractions: [n_ranges][number of the species, lower, upper]
   const double* source = nullptr;
   const double* slabs = nullptr;  ///< of `source`
   const double* inflow = nullptr;
@@ -49,7 +54,7 @@ struct merged_item {
   std::int64_t from[8] = {};
 };
 struct move_arguments {
-  int n = 8, n_var = 0, n_children = 0, n_merged = 0;
+  int n = 8, n_var = 0, n_species = 0, n_children = 0, n_merged = 0;
   bool central = false;  ///< as ghosts_arguments
   double* source = nullptr;
   const double* slabs = nullptr;  ///< of `source`

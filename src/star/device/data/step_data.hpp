@@ -1,7 +1,7 @@
 // Input and output of a device's kernels: plain structs, copied to the device unchanged. One item per block of the
 // mesh, renewed after each regrid; offsets count doubles.
 //
-// Thread safety: values. Cost: 200 bytes per block, 1.1 KB with full3d.
+// Thread safety: values. Cost: 200 bytes per block, 1.1 KB with tiles.
 // Example: star/device/test/device_gas_test.cpp
 #pragma once
 
@@ -108,10 +108,13 @@ struct stage_arguments {
   double* work = nullptr;
   const std::int32_t* potential_rows = nullptr;
   const std::int32_t* work_rows = nullptr;
-  // For the scheme full3d, which reads no slabs:
-  const double* tiles = nullptr;  ///< tiles_arguments::tiles
-  double* parts = nullptr;        ///< scratch, full3d_part_doubles for each box of 8^3 cells
+  const double* tiles = nullptr;  ///< tiles_arguments::tiles, in place of slabs; or nullptr: tile_reach_of()
+  double* parts = nullptr;        ///< of full3d: scratch, full3d_part_doubles for each box of 8^3 cells
+  double* kept = nullptr;         ///< with species: scratch, kept_doubles() for each box; or nullptr
 };
+
+/// Per box with species: the mass fluxes, then those of the species, through the faces across each axis.
+constexpr int kept_doubles(const hydro_parameters& p) { return (1 + p.n_species) * 3 * 9 * 64; }
 
 /// Per box: two parts of the sums over the points of each face, of five variables; then the fluxes' differences.
 constexpr int full3d_part_doubles = 2 * 5 * 3 * 9 * 64;
@@ -135,7 +138,7 @@ struct level_item {
 
 /// Ghost cells from other levels, of all blocks that have such neighbours. Shapes: as stage_arguments.
 struct ghosts_arguments {
-  int n = 8, n_var = 0, n_items = 0;
+  int n = 8, n_var = 0, n_species = 0, n_items = 0;
   bool central = false;       ///< the limiter of the prolongation: mesh::limiter::central, or minmod
   std::int32_t side[6] = {};  ///< ghosts_from, by face of the domain
   const double* source = nullptr;
@@ -157,10 +160,19 @@ struct tile_item {
   std::int64_t from[27][4] = {};  ///< first double of the block of the same level, or of each of the finer ones
 };
 
-/// The content of a tile: the primitive variables, and the total energy.
-constexpr int tile_energy = i_species, tile_variables = i_species + 1;
+/// The ghost cells in tiles: there are no tiles, those across faces, or all.
+enum class tile_reach : int { no_tiles, faces, full };
+constexpr tile_reach tile_reach_of(const hydro_parameters& p) {
+  return p.scheme == hydro_scheme::full3d ? tile_reach::full
+         : p.n_species > 0                ? tile_reach::faces
+                                          : tile_reach::no_tiles;
+}
 
-/// Tiles of all blocks, for the scheme full3d. Shapes: tiles: [block][tile_variables][n + 6][n + 6][n + 6].
+/// The content of a tile: the primitive variables, and the total energy.
+constexpr int tile_energy(const hydro_parameters& p) { return variable_count(p); }
+constexpr int tile_variables(const hydro_parameters& p) { return tile_energy(p) + 1; }
+
+/// Tiles of all blocks. Shapes: tiles: [block][tile_variables][n + 6][n + 6][n + 6].
 struct tiles_arguments {
   hydro_parameters hydro;
   int n = 8, n_var = 0, n_blocks = 0;
@@ -168,6 +180,7 @@ struct tiles_arguments {
   std::int32_t side[6] = {};
   const double* source = nullptr;
   const double* inflow = nullptr;
+  const double* given = nullptr;  ///< as stage_arguments, for tile_reach::faces
   double* tiles = nullptr;
   double* coarse_tiles = nullptr;
   const tile_item* items = nullptr;

@@ -30,17 +30,18 @@ struct gas_case {
   gas_options o;
   double dt;            // small if the operation runs repeatedly on the same state
   double noise = 0.01;  // of densities and velocities; the speed of sound is 0.04
-  int n = mesh.block_size(), n_var = variable_count(o.hydro.n_species);
+  int n = mesh.block_size(), n_var = variable_count(o.hydro);
   std::size_t stride = static_cast<std::size_t>(n_var) * n * n * n;
   bool full = o.hydro.scheme == hydro_scheme::full3d;
-  mesh_tables tables{mesh, n_var, stride, full};
+  bool has_tiles = tile_reach_of(o.hydro) != tile_reach::no_tiles;
+  mesh_tables tables{mesh, n_var, stride, tile_reach_of(o.hydro)};
 
   [[nodiscard]] int blocks() const { return static_cast<int>(mesh.block_count()); }
   [[nodiscard]] double doubles() const { return static_cast<double>(stride) * blocks(); }
 
   /// Slots without a block hold NaN.
   [[nodiscard]] std::vector<double> state() const {
-    mesh::arena values(mesh_variables(o.hydro.n_species), n);
+    mesh::arena values(mesh_variables(o.hydro), n);
     values.resize(mesh.slot_count());
     fill_blast(mesh, o, values, noise);
     std::vector<double> all(mesh.slot_count() * stride, std::numeric_limits<double>::quiet_NaN());
@@ -57,6 +58,12 @@ struct gas_case {
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = 0.01 * std::sin(static_cast<double>(i));
     return all;
   }
+  /// Values for stage_arguments::kept.
+  [[nodiscard]] std::vector<double> kept_values() const {
+    std::vector<double> all(static_cast<std::size_t>(doubles()) / n_var / 512 * kept_doubles(o.hydro));
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = 0.01 * std::sin(static_cast<double>(i));
+    return all;
+  }
   [[nodiscard]] step_control control() const {
     step_control c;
     c.dt = dt, c.rule.t_end = 1e9, c.rule.cfl = 0.4, c.now.steps = 3;
@@ -70,7 +77,7 @@ struct gas_case {
 
   ghosts_arguments ghosts() const {
     ghosts_arguments a;
-    a.n = n, a.n_var = n_var, a.n_items = static_cast<int>(tables.levels.size());
+    a.n = n, a.n_var = n_var, a.n_species = o.hydro.n_species, a.n_items = static_cast<int>(tables.levels.size());
     a.central = mesh.box().prolongation == mesh::limiter::central;
     for (int f = 0; f < mesh::face_count; ++f) a.side[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
     return a;
@@ -95,8 +102,10 @@ struct gas_case {
     std::copy(std::begin(g.side), std::end(g.side), a.side);
     return a;
   }
-  [[nodiscard]] std::size_t tile_doubles() const { return mesh.block_count() * tile_variables * mesh::tile_cells(n); }
-  [[nodiscard]] std::vector<double> tile_values() const {
+  [[nodiscard]] std::size_t tile_doubles() const {
+    return mesh.block_count() * tile_variables(o.hydro) * mesh::tile_cells(n);
+  }
+  [[nodiscard]] std::vector<double> tile_values() const {  // zeros where a tile is not filled
     std::vector<double> all(tile_doubles()), coarse(tables.coarse_doubles);
     const std::vector<double> from = state(), inflows = inflow();
     const step_control c = control();

@@ -26,9 +26,11 @@ operation_cost place_stage(const gas_case& g, int stage, operation_data& d, std:
   a.reports = d.in_out<block_report>(g.reports());
   a.control = one(d, g.control());
   const double cells = g.doubles() / g.n_var;
+  const std::size_t boxes = static_cast<std::size_t>(cells) / 512;
+  if (g.has_tiles) a.tiles = d.input<double>(g.tile_values());
+  if (g.o.hydro.n_species > 0) a.kept = d.in_out<double>(g.kept_values());
   if (g.full) {
-    const auto part_doubles = static_cast<std::size_t>(cells) / 512 * full3d_part_doubles;
-    a.tiles = d.input<double>(g.tile_values());
+    const std::size_t part_doubles = boxes * full3d_part_doubles;
     a.parts = d.scratch<double>(part_doubles);
     items.push_back(a);
     // A sum is written twice and read twice, a difference written and read.
@@ -45,7 +47,7 @@ operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<til
   tiles_arguments a = g.tiles();
   a.source = d.input<double>(g.state());
   a.inflow = d.input<double>(g.inflow());
-  a.tiles = d.output<double>(g.tile_doubles());
+  a.tiles = d.in_out<double>(std::vector<double>(g.tile_doubles()));  // cells that are not filled stay the same
   a.coarse_tiles = d.scratch<double>(g.tables.coarse_doubles);
   a.items = d.input<tile_item>(g.tables.tiles);
   a.fills = d.input<coarse_fill>(g.tables.fills);
@@ -53,11 +55,20 @@ operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<til
   a.control = one(d, g.control());
   items.push_back(a);
   // Per cell: read and written, then again, and its energy once more. Means and coarse tiles are not counted.
-  return {40.0 / tile_variables * static_cast<double>(g.tile_doubles()),
-          8.0 * (4 * 6 + 1) / tile_variables * static_cast<double>(g.tile_doubles())};
+  const double cells = static_cast<double>(g.tile_doubles()) / tile_variables(g.o.hydro);
+  return {40.0 * cells, 8.0 * (4 * g.n_var + 1) * cells};
 }
 
 namespace {
+
+/// After a stage of the gas, whose new state is the old one.
+operation_cost place_species(const gas_case& g, operation_data& d, std::vector<stage_arguments>& items) {
+  place_stage(g, 1, d, items);
+  stage_arguments& a = items.back();
+  a.target = d.in_out<double>(g.state());
+  const double cells = g.doubles() / g.n_var, species = g.o.hydro.n_species;
+  return {150.0 * species * cells, 8.0 * cells * (3.0 + species * (2.0 + 3.0 * 4.0))};
+}
 
 operation_cost place_ghosts(const gas_case& g, operation_data& d, std::vector<ghosts_arguments>& items) {
   ghosts_arguments a = g.ghosts();
@@ -172,12 +183,20 @@ void add_stages(std::vector<operation_row>& rows) {
       rows.push_back(on_mesh(advance_stage, std::string(name_of(kind)) + "/" + name_of(o), refined(box, 1, 7),
                              with_kind(o, kind), stage_of(2), row_use::check));
 
+  for (const gas_options& base : {ppm, plm, options_of(reconstruction::mp5, riemann_solver::hllc), full3d_options()}) {
+    const gas_options o = with_species(base, 3);
+    const std::string name = name_of(o) + "/species";
+    rows.push_back(on_mesh(advance_stage, name, refined(box, 1, 7), o, stage_of(1), row_use::check));
+    rows.push_back(on_mesh(advance_species, name, refined(box, 1, 7), o, place_species, row_use::check));
+  }
+
   const auto cube = [](int blocks, int n) { return mesh::block_mesh(cube_of(blocks, n, mesh::boundary::outflow)); };
   for (const gas_options& o : {ppm, plm, options_of(reconstruction::mp5, riemann_solver::hllc)})
     rows.push_back(on_mesh(advance_stage, name_of(o), cube(8, 8), o, stage_of(1), row_use::time));
   for (const gas_options& o : {ppm, plm})
     rows.push_back(on_mesh(advance_stage, name_of(o), cube(4, 32), o, stage_of(1), row_use::time));
   rows.push_back(on_mesh(advance_stage, "full3d", cube(8, 8), full3d_options(), stage_of(1), row_use::time));
+  rows.push_back(on_mesh(advance_species, "species", cube(8, 8), with_species(ppm, 2), place_species, row_use::time));
 }
 
 void add_tiles(std::vector<operation_row>& rows) {
@@ -191,6 +210,12 @@ void add_tiles(std::vector<operation_row>& rows) {
   rows.push_back(on_mesh(gather_tiles, "central/supersonic",
                          refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::central, 3), 2, 7, 0.1),
                          full3d_options(), place_tiles, row_use::check, 0.5));
+  for (const gas_options& base : {options_of(reconstruction::ppm, riemann_solver::hllc), full3d_options()})
+    for (const auto rule : {mesh::limiter::minmod, mesh::limiter::central})
+      rows.push_back(on_mesh(gather_tiles,
+                             name_of(base) + (rule == mesh::limiter::minmod ? "/species/minmod" : "/species/central"),
+                             refined(box_of(2, 8, mesh::boundary::inflow, rule, 3), 2, 7, 0.1), with_species(base, 3),
+                             place_tiles, row_use::check));
   rows.push_back(on_mesh(gather_tiles, "white_dwarf",
                          refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::minmod, 3), 2, 7, 0.1),
                          with_kind(full3d_options(), eos_kind::white_dwarf), place_tiles, row_use::check));
@@ -211,8 +236,12 @@ void add_levels(std::vector<operation_row>& rows) {
   rows.push_back(on_mesh(make_ghosts, "minmod/supersonic", small, o, place_ghosts, row_use::check, 0.5));
   const mesh::block_mesh large = refined(box_of(4, 8, mesh::boundary::outflow, mesh::limiter::minmod, 2), 2, 7);
   rows.push_back(on_mesh(make_ghosts, "minmod", large, o, place_ghosts, row_use::time));
-  rows.push_back(on_mesh(correct_fluxes, "white_dwarf", small, with_kind(o, eos_kind::white_dwarf), place_correction,
-                         row_use::check));
+  rows.push_back(on_mesh(make_ghosts, "minmod/species", small, with_species(o, 3), place_ghosts, row_use::check, 0.5));
+  for (const auto kind : {eos_kind::stiffened, eos_kind::white_dwarf, eos_kind::radiation})
+    rows.push_back(on_mesh(correct_fluxes, std::string(name_of(kind)), small, with_kind(o, kind), place_correction,
+                           row_use::check));
+  rows.push_back(on_mesh(correct_fluxes, "species", small, with_species(o, 3), place_correction, row_use::check));
+  rows.push_back(on_mesh(sum_sides, "species", small, with_species(o, 3), place_sides, row_use::check));
   for (const auto& [m, use] : {std::pair(&small, row_use::check), std::pair(&large, row_use::time)}) {
     rows.push_back(on_mesh(correct_fluxes, "last", *m, o, place_correction, use));
     rows.push_back(on_mesh(sum_sides, "outflow", *m, o, place_sides, use));

@@ -24,6 +24,8 @@ operation_cost place_marks(const gas_case& g, operation_data& d, std::vector<mar
   a.of_sound = true;
   a.n_levels = static_cast<int>(limits.size()) / level_limit_count;
   a.limits = d.input<double>(limits);
+  a.n_ranges = g.o.hydro.n_species > 0 ? 2 : 0;
+  a.ranges = d.input<double>(std::vector<double>{0.0, 0.97, 1.0, 1.0, 0.6, 0.61});
   a.source = d.input<double>(g.state());
   a.slabs = d.input<double>(g.slabs());
   a.inflow = d.input<double>(g.inflow());
@@ -51,7 +53,7 @@ operation_cost place_move(const gas_case& g, operation_data& d, std::vector<move
     merged.push_back(m);
   }
   move_arguments a;
-  a.n = g.n, a.n_var = g.n_var;
+  a.n = g.n, a.n_var = g.n_var, a.n_species = g.o.hydro.n_species;
   a.n_children = static_cast<int>(children.size()), a.n_merged = static_cast<int>(merged.size());
   a.central = g.mesh.box().prolongation == mesh::limiter::central;
   a.source = d.in_out<double>(values);
@@ -140,6 +142,10 @@ void add_regrid_rows(std::vector<operation_row>& rows) {
     rows.push_back(on_mesh(mark_cells, name, small, with_kind(o, kind), place_marks, row_use::check));
     rows.push_back(on_mesh(check_blocks, name, small, with_kind(o, kind), place_check, row_use::check));
   }
+  const gas_options three = with_species(o, 3);
+  rows.push_back(on_mesh(mark_cells, "species", small, three, place_marks, row_use::check));
+  rows.push_back(on_mesh(check_blocks, "species", small, three, place_check, row_use::check));
+  rows.push_back(on_mesh(move_values, "minmod/species", small, three, place_move, row_use::check, 0.5));
   rows.push_back(on_mesh(move_values, "minmod/supersonic", small, o, place_move, row_use::check, 0.5));
   rows.push_back(on_mesh(sum_totals, "at once", small, o, totals_of(0), row_use::check));
   rows.push_back(on_mesh(mark_cells, "outflow", large, o, place_marks, row_use::time));

@@ -125,6 +125,34 @@ TEST_P(DeviceGas, Full3dOnRefinedMeshes) {
   }
 }
 
+TEST_P(DeviceGas, SpeciesOfEveryScheme) {
+  const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
+  for (auto scheme : {reconstruction::ppm, reconstruction::plm, reconstruction::mp5})
+    for (const int n_species : {1, 3}) {
+      const gas_options o = with_species(options_with(scheme, riemann_solver::hllc), n_species);
+      EXPECT_EQ(differences_of(*on, mesh, o, 3), "") << static_cast<int>(scheme) << n_species;
+    }
+  for (const bool steepening : {false, true})
+    EXPECT_EQ(differences_of(*on, mesh, with_species(full3d(steepening), 2), 2), "") << steepening;
+}
+
+TEST_P(DeviceGas, SpeciesOnRefinedMeshesAtEveryBoundary) {
+  for (auto side : {mesh::boundary::periodic, mesh::boundary::outflow, mesh::boundary::reflecting,
+                    mesh::boundary::inflow, mesh::boundary::zero_gradient})
+    for (const bool full : {false, true}) {
+      mesh::domain box = cube_of(2, side == mesh::boundary::inflow ? 16 : 8, side, 3);
+      box.prolongation = side == mesh::boundary::outflow || full ? mesh::limiter::central : mesh::limiter::minmod;
+      gas_options o = full ? full3d(false, ssp_rk2) : options_with(reconstruction::ppm, riemann_solver::hllc);
+      for (auto& values : o.sides.inflow) values = {1.1, 0.02, -0.1, 0.03, 1.2, 0.5};
+      o.hydro.pressure_floor = 1e-3;  // is reached
+      o = with_species(o, 3);
+      const mesh::block_mesh mesh = refined(box, box.block_size == 8 ? 2 : 1, 7, 0.1);
+      EXPECT_EQ(differences_of(*on, mesh, o, 2), "") << static_cast<int>(side) << full;
+      if (side != mesh::boundary::periodic) continue;
+      EXPECT_EQ(differences_of(*on, mesh, o, 2, 0.5), "") << "supersonic" << full;
+    }
+}
+
 // The second step is so long that the state becomes invalid.
 TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
   const mesh::block_mesh mesh(cube_of(2, 8, mesh::boundary::periodic));
@@ -148,7 +176,7 @@ TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
   EXPECT_EQ(c.now.signal_rate, signal_rate);
   const std::vector<double> rates = gas.signal_rates();
   for (const mesh::slot_id slot : mesh.blocks()) EXPECT_EQ(rates[slot], cpu.signal_rate[slot]) << slot;
-  mesh::arena here(mesh_variables(0), mesh.block_size());
+  mesh::arena here(mesh_variables(o.hydro), mesh.block_size());
   here.resize(mesh.slot_count());
   gas.download(here);
   EXPECT_EQ(compare(mesh, cpu.now, here).values, 0);

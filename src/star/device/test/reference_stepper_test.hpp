@@ -20,9 +20,10 @@
 
 namespace plx::star::device {
 
-inline std::vector<mesh::variable> mesh_variables(int n_species) {
+inline std::vector<mesh::variable> mesh_variables(const hydro_parameters& p) {
   std::vector<mesh::variable> all;
-  for (const variable_info& v : conserved_variables(n_species)) all.push_back({v.name, v.vector_axis, v.share_limiter});
+  for (const variable_info& v : conserved_variables(p.n_species))
+    all.push_back({v.name, v.vector_axis, v.share_limiter});
   all[i_density].kind = mesh::quantity::density;
   all[i_energy].kind = mesh::quantity::energy;
   return all;
@@ -33,11 +34,11 @@ class reference_stepper {
   reference_stepper(const mesh::block_mesh& mesh, const gas_options& o)
       : mesh_(mesh),
         o_(o),
-        now(mesh_variables(o.hydro.n_species), mesh.block_size()),
-        a_(mesh_variables(o.hydro.n_species), mesh.block_size()),
-        b_(mesh_variables(o.hydro.n_species), mesh.block_size()),
-        fluxes_(variable_count(o.hydro.n_species), mesh.block_size()),
-        left(variable_count(o.hydro.n_species)),
+        now(mesh_variables(o.hydro), mesh.block_size()),
+        a_(mesh_variables(o.hydro), mesh.block_size()),
+        b_(mesh_variables(o.hydro), mesh.block_size()),
+        fluxes_(variable_count(o.hydro), mesh.block_size()),
+        left(variable_count(o.hydro)),
         signal_rate(mesh.slot_count(), 0.0) {
     for (mesh::arena* a : {&now, &a_, &b_}) a->resize(mesh.slot_count());
     fluxes_.resize(mesh);

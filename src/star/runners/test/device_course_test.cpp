@@ -180,8 +180,6 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
 
 TEST(DeviceCourse, UnsupportedInputIsRefusedInOneLine) {
   EXPECT_NE(complaint_about({"run.device=tpu"}).find("cpu, cuda, emulated"), std::string::npos);
-  EXPECT_NE(complaint_about({"run.device=emulated", "sod.species=true"}).find("without species, found 2"),
-            std::string::npos);
   EXPECT_NE(complaint_about({"run.devices=2"}).find("unknown key 'run.devices'; did you mean 'run.device'"),
             std::string::npos)
       << complaint_about({"run.devices=2"});  // a locality has one device

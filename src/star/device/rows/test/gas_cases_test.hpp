@@ -38,6 +38,23 @@ inline mesh::block_mesh refined(const mesh::domain& box, int rounds, unsigned se
   return m;
 }
 
+/// The same options with species; the inflow holds equal parts of them.
+inline gas_options with_species(gas_options o, int n_species) {
+  o.hydro.n_species = n_species;
+  for (auto& values : o.sides.inflow)
+    if (!values.empty())
+      values.insert(values.end(), static_cast<std::size_t>(n_species), values[i_density] / n_species);
+  return o;
+}
+
+/// Random mass fractions; a fifth of them vanish.
+inline void fill_fractions(std::mt19937_64& rng, int n_species, primitive& w) {
+  std::uniform_real_distribution<double> any(0.0, 1.0);
+  double sum = 0.0;
+  for (int s = 0; s < n_species; ++s) sum += w.fraction[s] = std::fmax(0.0, any(rng) - 0.2);
+  for (int s = 0; s < n_species; ++s) w.fraction[s] = sum > 0.0 ? w.fraction[s] / sum : 1.0 / n_species;
+}
+
 /// A blast of radius 0.1 near the middle, and small random differences everywhere, also of the velocities.
 inline void fill_blast(const mesh::block_mesh& mesh, const gas_options& o, mesh::arena& values, double noise = 0.01) {
   std::mt19937_64 rng(1234);
@@ -53,6 +70,7 @@ inline void fill_blast(const mesh::block_mesh& mesh, const gas_options& o, mesh:
       w.density = 1.0 + any(rng);
       w.velocity = {any(rng), any(rng), any(rng)};
       w.pressure = (x * x + y * y + z * z < 0.01 ? 10.0 : 1e-3) * (1.0 + any(rng));
+      fill_fractions(rng, o.hydro.n_species, w);
       to_conserved(eos, w, o.hydro.n_species, values.block(slot) + c, cells);
     }
 }
@@ -108,7 +126,7 @@ std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_
   differ("density floors", double(c.density_floors), double(cpu.density_floors));
   differ("pressure floors", double(c.pressure_floors), double(cpu.pressure_floors));
   differ("input floors", double(c.input_floors), double(cpu.input_floors));
-  mesh::arena here(mesh_variables(o.hydro.n_species), mesh.block_size());
+  mesh::arena here(mesh_variables(o.hydro), mesh.block_size());
   here.resize(mesh.slot_count());
   gas.download(here);
   const difference d = compare(mesh, cpu.now, here);
