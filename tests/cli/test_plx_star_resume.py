@@ -234,6 +234,10 @@ def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder, processes):
     for name in ("diagnostics.csv", "analysis_energies.csv"):
         assert (Path("cut") / name).read_bytes() == (Path("whole") / name).read_bytes()
     assert same(last_mesh("cut"), last_mesh("whole"))
+    tracers = sorted(path.name for path in Path("whole/series").glob("tracers.*.csv"))
+    assert len(tracers) > 1
+    for name in tracers:
+        assert (Path("cut/series") / name).read_bytes() == (Path("whole/series") / name).read_bytes()
     assert not list(Path("cut").glob("*.part"))
 
 

@@ -1,6 +1,6 @@
-"""A rectangle anywhere in the mesh: the block and the cell under each of its pixels.
+"""Points anywhere in the mesh, such as the pixels of a rectangle: the block and the cell that each lies in.
 
-Cost: O(pixels x levels), and for image() reading the mesh. Example: tests/star/test_film.py.
+Cost: O(points x levels), and for image() reading the mesh. Example: tests/star/test_film.py.
 """
 
 from __future__ import annotations
@@ -8,21 +8,11 @@ from __future__ import annotations
 import numpy as np
 
 
-class CrossSection:
-    """The rectangle around `centre` that reaches half_width along the unit vector `right` and half_height along `up`, both
-    ways: pixels [vertical][horizontal], row 0 at the bottom.
+class Points:
+    """points: [...][3]. blocks: [...], the block that each point lies in, -1 outside of the mesh."""
 
-    blocks  [vertical][horizontal] the block under each pixel, -1 outside of the mesh
-    extent  left, right, bottom and top, relative to the centre
-    """
-
-    def __init__(self, mesh, centre, right, up, half_width: float, half_height: float, pixels: int = 720):
+    def __init__(self, mesh, points):
         self.mesh = mesh
-        rows = max(8, round(pixels * half_height / half_width))
-        across = (np.arange(pixels) + 0.5) / pixels * 2 * half_width - half_width
-        along = (np.arange(rows) + 0.5) / rows * 2 * half_height - half_height
-        self.extent = (-half_width, half_width, -half_height, half_height)
-        points = np.add(centre, np.multiply.outer(along, up)[:, None] + np.multiply.outer(across, right)[None])
         self.blocks = np.full(points.shape[:-1], -1)
         self._cells = np.zeros(points.shape[:-1], dtype=np.int64)
         roots = mesh.root_size // mesh.block_size
@@ -55,6 +45,23 @@ class CrossSection:
     def of_blocks(self, values) -> np.ndarray:
         """One number per block of the mesh."""
         return np.where(self.blocks >= 0, np.asarray(values, dtype=float)[self.blocks], np.nan)
+
+
+class CrossSection(Points):
+    """The rectangle around `centre` that reaches half_width along the unit vector `right` and half_height along `up`, both
+    ways: pixels [vertical][horizontal], row 0 at the bottom.
+
+    blocks  [vertical][horizontal] the block under each pixel, -1 outside of the mesh
+    extent  left, right, bottom and top, relative to the centre
+    """
+
+    def __init__(self, mesh, centre, right, up, half_width: float, half_height: float, pixels: int = 720):
+        rows = max(8, round(pixels * half_height / half_width))
+        across = (np.arange(pixels) + 0.5) / pixels * 2 * half_width - half_width
+        along = (np.arange(rows) + 0.5) / rows * 2 * half_height - half_height
+        self.extent = (-half_width, half_width, -half_height, half_height)
+        points = np.add(centre, np.multiply.outer(along, up)[:, None] + np.multiply.outer(across, right)[None])
+        super().__init__(mesh, points)
 
 
 def _key(at, count):

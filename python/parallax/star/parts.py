@@ -11,7 +11,7 @@ from ..performance import pictures
 from ..performance.diagnosis.idle import locks
 from ..picture import dark, light, render
 from ..text import count, percent, plural, seconds, short, trimmed
-from . import curves, planes
+from . import curves, planes, render as renderer
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
 from .orbits import orbit_picture, read_orbits, wave_picture
 from .pixels import read_pixels
@@ -84,6 +84,8 @@ class Physics(Part):
         ]
         if (self.facts.run.folder / "diagnostics.csv").exists():
             rest.insert(0, self.part("Orbits", self.orbits))
+        if renderer.is_installed() and (self.facts.run.config or {}).get("gravity.self"):
+            rest.append(self.part("Density in three dimensions", self.volume))
         if self.facts.run.images:
             rest.append(self.part("Slices and projections", self.images))
         if series_of(self.facts.run.folder):
@@ -108,6 +110,10 @@ class Physics(Part):
     def images(self) -> str:
         pictures = [planes.pixels_picture(read_pixels(paths[-1])) for paths in self.facts.run.images.values()]
         return "".join(self.picture(picture) for picture in pictures)
+
+    def volume(self) -> str:
+        self.cut()
+        return self.picture(renderer.volume_picture(self.facts.run.mesh_files[-1]))
 
     def tracers(self) -> str:
         folder = self.facts.run.folder

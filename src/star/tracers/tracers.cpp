@@ -169,7 +169,7 @@ void tracers::place(const gas& g, const problem& p) {
       const double* u = g.now.block(b) + static_cast<std::size_t>(i_species) * cells + c;
       for (int s = 1; s < n_species_; ++s)
         if (u[static_cast<std::size_t>(s) * cells] > u[static_cast<std::size_t>(species) * cells]) species = s;
-      const double star = p.star_count() > 0 ? p.star_at(x) : -1;
+      const double star = p.star_count() > 0 ? p.star_at(centre(b, c)) : -1;
       made.insert(made.end(), {static_cast<double>(t), x[0], x[1], x[2], star, static_cast<double>(species)});
     }
     all_.resize(static_cast<std::size_t>(end));

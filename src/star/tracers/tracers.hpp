@@ -32,7 +32,7 @@ class worker_scratch;
 
 struct tracer {
   vector place{};
-  int star = -1;       ///< in which it began; -1: none, or unknown
+  int star = -1;       ///< of its first cell; -1: none, or unknown
   int species = -1;    ///< with the largest mass fraction where it began; -1: no species
   bool inside = true;  ///< false: it has left the domain, and rests where it left
 };
