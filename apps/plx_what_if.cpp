@@ -5,12 +5,11 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "console.hpp"
-#include "trace/trace_file.hpp"
+#include "trace/file/trace_reader.hpp"
 #include "trace/what_if.hpp"
 
 namespace {
@@ -27,8 +26,7 @@ struct command_line {
 };
 
 void declare(CLI::App& app, command_line& c) {
-  app.add_option("RUN", c.run, "folder of a run with what_if.trace (recorded with PLX_TRACE=1), or that file")
-      ->required();
+  app.add_option("RUN", c.run, "folder of a run with trace.plxt (recorded with PLX_TRACE=1), or that file")->required();
   app.add_option("--workers", c.asked.workers, "another number of workers (in a job: of each locality)")
       ->check(CLI::Range(1u, 1u << 14));
   app.add_option("--scale", c.scales,
@@ -76,14 +74,11 @@ result<void> read_questions(command_line& c) {
   return {};
 }
 
-result<stored_trace> read_run(const std::string& run) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  if (!fs::exists(run, ignored)) return error{fmt::format("'{}' does not exist: expected the folder of a run", run)};
-  if (!fs::is_directory(run, ignored)) return read_what_if_trace(run);
-  const std::string file = run + "/what_if.trace";
-  if (fs::exists(file, ignored)) return read_what_if_trace(file);
-  return error{fmt::format("'{}' has no what_if.trace: record one with PLX_TRACE=1 PLX_OUTPUT={}", run, run)};
+result<loaded_trace> read_run(const std::string& run) {
+  const auto files = trace_files(run);
+  if (!files) return files.error();
+  if (auto r = use_clock_of(*files); !r) return r.error();
+  return load_trace(*files);
 }
 
 }  // namespace

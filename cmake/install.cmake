@@ -39,7 +39,7 @@ if(PLX_BUILD_APPS)
   install(TARGETS ${star_targets} EXPORT parallax-star-targets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
           INCLUDES DESTINATION ${header_dir})
   install(EXPORT parallax-star-targets NAMESPACE plx:: DESTINATION ${package_dir})
-  install(TARGETS plx-star plx-dca plx-parquet plx-what-if RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS plx-star plx-dca plx-parquet plx-trace plx-what-if RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${PROJECT_SOURCE_DIR}/cmake/add_problem.cmake DESTINATION ${package_dir})
   set(star_roots base/config.hpp star/output/analysis.hpp star/problems/registry.hpp star/step/gas_step.hpp star/device/portable_operation.hpp)
 endif()

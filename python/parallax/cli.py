@@ -158,16 +158,6 @@ def _parser() -> argparse.ArgumentParser:
     top.add_argument("--token", help="the token of the URL (default: PLX_TOKEN, or what live.url says)")
     top.add_argument("--once", action="store_true", help="print the state once and exit")
 
-    merge = command(
-        _merge_traces, "merge-traces",
-        help="merge the traces of a job's localities after its root was killed",
-        description="When the root of a job dies, each other locality writes its own trace to localities/N in the "
-        "run's folder. This command merges them into one trace with a common time axis, using the clocks of their hosts. The "
-        "merged trace has no arrows for parcels.",
-    )
-    merge.add_argument("run", type=Path, help="folder of the run")
-    merge.add_argument("--out", type=Path, metavar="FILE", help="the trace (default: run/merged_trace.json.gz)")
-
     from .performance.what_if import add_questions
 
     what_if = command(
@@ -199,14 +189,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_check_arguments(check)
     return parser
-
-
-def _merge_traces(options) -> int:
-    from .performance.merge_traces import merge_traces
-
-    _need_folders(options.out)
-    print(merge_traces(options.run, options.out))
-    return 0
 
 
 def _what_if(options) -> int:

@@ -39,7 +39,6 @@ CASES = [
     ("scale", "dca", "expected a run of plx-star, found a run of plx-dca; ", REPORT),
     ("diagnose", "dca", "found a run of plx-dca; ", MEASURE),
     ("diagnose", "other", "expected measurements (workers.csv, ", MEASURE),
-    ("merge-traces", "exec", "found measurements of plx-exec; ", "trace the job with PLX_TRACE=json"),
     ("diagnose", "line\nbreak", "found an empty folder; ", MEASURE),
 ]
 

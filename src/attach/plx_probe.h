@@ -1,7 +1,7 @@
 /* Measurement of threaded programs in C or C++ that do not use the runtime of Parallax.
  *
  *   static plx_probe_timer solve;                      once:  solve = plx_probe_timer_named("solve");
- *   plx_probe_init();                                  PLX_PROFILE=1, PLX_TRACE=json, ... select the measurements
+ *   plx_probe_init();                                  PLX_PROFILE=1, PLX_TRACE=1, ... select the measurements
  *   plx_probe_start(solve); ... plx_probe_stop(solve); nested like calls; per thread
  *
  * The files are written at the end of the program (docs/probe.md, "Without the runtime"). Under plx-exec the calls

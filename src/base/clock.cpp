@@ -1,4 +1,5 @@
 #include "base/clock.hpp"
+#include "base/clock_rate.hpp"
 
 #include <ctime>
 #if defined(__x86_64__)
@@ -132,8 +133,14 @@ double monotonic_seconds() noexcept {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
+namespace {
+double given_rate = 0;  // 0: measured
+}  // namespace
+
+void set_ticks_per_second(double rate) noexcept { given_rate = rate; }
+
 double ticks_per_second() noexcept {
-  static const double rate = find_rate();
+  static const double rate = given_rate > 0 ? given_rate : find_rate();
   return rate;
 }
 

@@ -64,7 +64,6 @@ void usual(std::string& list, const char* what) {
 
 result<void> completed(settings& s) {
   usual(s.profile, "screen,csv");
-  usual(s.trace, "json,what-if");
   if (s.diagnose && !has_word(s.profile, "csv")) s.profile += s.profile.empty() ? "csv" : ",csv";
   usual(s.list_counters, "short");
   usual(s.perf, "all");
@@ -75,7 +74,7 @@ result<void> completed(settings& s) {
   usual(s.serve, "127.0.0.1:0");
   if (!s.serve.empty())
     if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r) return r.error();
-  return check_words("trace", s.trace, {"json", "otf2", "what-if"});
+  return {};
 }
 
 /// Variables of Parallax that are not settings of this table.
@@ -139,25 +138,15 @@ void settings::describe(config_table& t) {
   t.section("plx", "Measurement");
   t.add("plx.output", output, {.help = "the folder for all files"});
   t.add("plx.profile", profile, {.help = "profiles at the end: screen, csv, tau, separated by commas"});
-  t.add("plx.trace", trace, {.help = "traces at the end: json, otf2, what-if, separated by commas"});
+  t.add("plx.trace", trace, {.help = "write trace.plxt while the program runs, for plx-trace"});
   t.add("plx.trace-records", trace_records,
         {.unit = "1", .help = "capacity of the trace ring per worker, records of 32 bytes", .min = 2, .max = 1u << 30});
-  t.add("plx.trace-limit", trace_limit,
-        {.unit = "1",
-         .help = "records of a trace kept in memory, of all workers together, 32 bytes each",
-         .min = 2,
-         .max = 1u << 30});
   t.add("plx.trace-budget", trace_budget,
         {.unit = "1",
          .help = "share of the workers' time that measurement may take before tracing is reduced; 0: no limit",
          .min = 0,
          .max = 1});
-  t.add("plx.tree", tree, {.help = "the call-path tree of tasks"});
-  t.add("plx.graph", graph, {.help = "the task graph as DOT"});
-  t.add("plx.concurrency", concurrency, {.help = "running tasks by name over time"});
-  t.add("plx.critical-path", critical_path, {.help = "the critical path, by task type"});
   t.add("plx.diagnose", diagnose, {.help = "write what `parallax diagnose` reads"});
-  t.add("plx.scatter", scatter, {.unit = "1", .help = "share of the tasks written to scatter.csv", .min = 0, .max = 1});
   t.add("plx.print-counter", print_counter, {.help = "counters to print, patterns separated by commas"});
   t.add("plx.print-interval", print_interval_s,
         {.unit = "s", .help = "interval of printed counters; 0: at the end only", .min = 0});
@@ -200,8 +189,7 @@ bool settings::any() const {
 }
 
 bool settings::writes_files() const {
-  return sample_interval_s > 0 || !profile.empty() || !trace.empty() || tree || graph || concurrency || critical_path ||
-         diagnose || scatter > 0 || !policies.empty();
+  return sample_interval_s > 0 || !profile.empty() || trace || diagnose || !policies.empty();
 }
 
 result<settings> settings_from_environment() {

@@ -23,26 +23,15 @@ struct settings {
 
   /// Profiles to write at the end: "screen", "csv", "tau", separated by commas; "1" is "screen,csv".
   std::string profile{};
-  /// Traces to write: "json", "otf2", and "what-if" for `parallax what-if`; "1" is "json,what-if".
-  std::string trace{};
+  /// Whether to write trace.plxt while the program runs, for plx-trace and `parallax what-if`.
+  bool trace = false;
   /// Capacity of each worker's trace ring, in records of 32 bytes.
   std::int64_t trace_records = std::int64_t{1} << 18;
-  /// The maximum number of trace records in memory, of all workers together, 32 bytes each. While the files are
-  /// written, a record takes about 100 bytes, and about as much again for the task graph. Further records are dropped
-  /// and counted.
-  std::int64_t trace_limit = std::int64_t{1} << 24;
   /// The share of the workers' time that measurement may take while a trace is recorded; above it, tracing is reduced
   /// from then on (probe/record/trace_budget.hpp). 0: no limit.
   double trace_budget = 0;
-  /// Files derived from the trace: the call-path tree, the task graph (DOT), concurrency over time, the critical path.
-  bool tree = false;
-  bool graph = false;
-  bool concurrency = false;
-  bool critical_path = false;
   /// All input of `parallax diagnose`: profile, waits, workers, some counters over time, the longest path of tasks.
   bool diagnose = false;
-  /// Share of the tasks whose times are written individually to scatter.csv; 0: none.
-  double scatter = 0;
 
   /// Counters to print at the end, and every print_interval_s seconds if that is not 0: names and patterns separated by
   /// commas, with braces around a name that contains commas (probe/counters/counter_name.hpp). Repeated arguments add
@@ -95,6 +84,8 @@ struct settings {
   int threads = 0;
   std::string cores{};
   std::string coalesce{};  // for net/coalescing.hpp
+  /// Which process of a job this is, and of how many; set by net::job.
+  unsigned locality = 0, localities = 1;
 
   /// Binds the members to their keys.
   void describe(config_table& t);

@@ -69,13 +69,13 @@ struct runtime_options {
   int explain_signal = 0;
   /// The index of this process within a job: the N of "locality#N" in counter names (set by net/job.hpp).
   unsigned locality = 0;
-  /// What is measured and where it is written (probe/settings.hpp); null: taken from the environment (PLX_TRACE=otf2,
-  /// ...).
+  /// What is measured and where it is written (probe/settings.hpp); null: taken from the environment
+  /// (PLX_TRACE=1, ...).
   std::shared_ptr<const probe::settings> measure{};
 };
 
 /// For main(): reads the options from the program's arguments and removes all "--plx:key=value" from argv, such as
-/// --plx:threads=4, --plx:trace=json (docs/probe.md lists them). An invalid option ends the program: one line on stderr
+/// --plx:threads=4, --plx:trace (docs/probe.md lists them). An invalid option ends the program: one line on stderr
 /// with the nearest option, exit code 2.
 [[nodiscard]] runtime_options options_from_arguments(int& argc, char** argv);
 /// As above, for programs that handle errors themselves: an invalid option gives an error of one line.

@@ -18,8 +18,8 @@
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/trace_budget.hpp"
-#include "probe/record/trace_data.hpp"
 #include "session/diagnose_log.hpp"
+#include "trace/file/trace_writer.hpp"
 #include "trace/task_files.hpp"
 
 namespace plx::probe {
@@ -41,13 +41,6 @@ device_lanes::source device_source(const settings& s) {
                                         : device_lanes::source::events;
 }
 
-settings without_trace(settings s) {
-  s.trace.clear();
-  s.tree = s.graph = s.concurrency = s.critical_path = false;
-  s.scatter = 0;
-  return s;
-}
-
 }  // namespace
 
 struct session::state {
@@ -62,8 +55,7 @@ struct session::state {
   std::uint64_t samples_diagnosis = 0;  // in `periodic`
   const policy_registry* policies = nullptr;
   std::shared_ptr<const decision_log> decisions;
-  std::optional<job_trace_data> whole_trace;
-  bool trace_left = false;
+  std::unique_ptr<trace_writer> trace;
 
   [[nodiscard]] std::string file(const char* name) const { return asked.output + "/" + name; }
   std::optional<counter_lister> lister;
@@ -74,6 +66,8 @@ struct session::state {
 
   std::unique_ptr<live_server> live;
 
+  void begin_trace();
+  void end_trace();
   void begin_counters();
   result<void> end_counters();
   result<void> write_all();
@@ -97,22 +91,7 @@ session::session(recorder& r, counter_registry& counters, settings s)
   r.devices().set_library(state_->asked.cupti_library);
   r.devices().set_source(device_source(state_->asked));
   if (!state_->asked.profile.empty()) r.devices().set_statistics(true);
-  if (wants_trace(state_->asked)) {
-    const auto ring_records = static_cast<std::size_t>(state_->asked.trace_records);
-    r.set_trace_limit(static_cast<std::uint64_t>(state_->asked.trace_limit));
-    r.trace(true, ring_records);
-    if (r.worker_count() > 0 && r.worker(0).ring() == nullptr)
-      report({fmt::format("no trace is recorded: no memory for {} records per worker; set trace-records to fewer",
-                          ring_records)});
-    state_->draining.every(0.02, [&r, &own = *state_] {
-      r.drain();
-      r.set_background(own.busy_s());
-    });
-    if (state_->asked.trace_budget > 0) {
-      state_->budget.emplace(r, state_->asked.trace_budget);
-      state_->periodic.every(trace_budget::period_s, [&b = *state_->budget] { b.look(); });
-    }
-  }
+  if (state_->asked.trace) state_->begin_trace();
   state_->begin_counters();
   if (!state_->asked.serve.empty()) state_->serve();
 }
@@ -135,8 +114,40 @@ void session::attach(const policy_registry& policies, std::shared_ptr<const deci
   state_->decisions = std::move(decisions);
 }
 
-void session::write_trace(job_trace_data whole) { state_->whole_trace = std::move(whole); }
-void session::leave_trace() { state_->trace_left = true; }
+/// Without a file there is no trace: the program runs on, and the reason is reported once.
+void session::state::begin_trace() {
+  std::error_code failed;
+  std::filesystem::create_directories(asked.output, failed);
+  if (failed) return;  // write_all() reports it
+  auto created = trace_writer::create(file("trace.plxt"));
+  if (!created) {
+    log_error("no trace is recorded: {}", created.error().message);
+    not_written = created.error().message;
+    return;
+  }
+  trace = *std::move(created);
+  rec.stream_to(trace.get(), asked.locality, asked.localities);
+  const auto ring_records = static_cast<std::size_t>(asked.trace_records);
+  rec.trace(true, ring_records);
+  if (rec.worker_count() > 0 && rec.worker(0).ring() == nullptr)
+    report({fmt::format("no trace is recorded: no memory for {} records per worker; set trace-records to fewer",
+                        ring_records)});
+  draining.every(0.02, [this] {
+    rec.drain();
+    rec.set_background(busy_s());
+  });
+  if (asked.trace_budget > 0) {
+    budget.emplace(rec, asked.trace_budget);
+    periodic.every(trace_budget::period_s, [&b = *budget] { b.look(); });
+  }
+}
+
+void session::state::end_trace() {
+  if (trace == nullptr) return;
+  rec.trace(false);
+  rec.stream_to(nullptr);
+  if (not_written.empty()) not_written = trace->error();
+}
 
 /// Prints the URL, because its token is not known in advance.
 void session::state::serve() {
@@ -154,6 +165,7 @@ periodic_thread& session::periodic() noexcept { return state_->periodic; }
 result<void> session::finish() {
   if (std::exchange(state_->finished, true) || !state_->asked.any()) return {};
   state_->rec.set_background(state_->busy_s());
+  state_->end_trace();
   const result<void> counters = state_->end_counters();
   if (!counters) log_error("{}", counters.error().message);
   const result<void> files = state_->asked.writes_files() ? state_->write_all() : result<void>{};
@@ -194,6 +206,7 @@ result<void> session::state::end_counters() {
 
 result<void> session::write_now() {
   if (state_->finished || !state_->asked.writes_files()) return {};
+  if (state_->trace != nullptr) state_->rec.drain();
   auto done = state_->write_all();
   state_->diagnose_again();
   return done;
@@ -215,8 +228,7 @@ result<void> session::state::write_all() {
     periodic.remove(samples_diagnosis);
     note(diagnosis->write(asked.output));
   }
-  const settings tasks = trace_left ? without_trace(asked) : asked;
-  if (auto r = write_task_files(rec, tasks, whole_trace ? &*whole_trace : nullptr); !r && first)
+  if (auto r = write_task_files(rec, asked, trace ? trace->error() : not_written); !r && first)
     first = r;  // already logged
   if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
   if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));

@@ -18,7 +18,6 @@ namespace plx::probe {
 class decision_log;
 class picture_board;  // probe/live/live_json.hpp
 class policy_registry;
-struct job_trace_data;  // probe/record/trace_data.hpp
 
 class session {
  public:
@@ -29,17 +28,12 @@ class session {
   session(const session&) = delete;
   session& operator=(const session&) = delete;
 
-  /// Ends the measurement and writes the requested files. Requires: the workers have ended, or are idle. Returns the
-  /// first error, and logs all of them; a second call does nothing.
+  /// Ends the measurement and writes the requested files; the trace has been written while the program ran. Requires:
+  /// the workers have ended, or are idle. Returns the first error, and logs all of them; a second call does nothing.
   result<void> finish();
 
   /// Also writes decisions and policies. The policies must outlive finish().
   void attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions);
-  /// Writes task files from this trace instead of the records of this process: the trace of a whole job, of which this
-  /// process is the root.
-  void write_trace(job_trace_data whole);
-  /// Writes no trace files, since another process does.
-  void leave_trace();
   /// Writes the requested files with the current state; finish() overwrites them.
   result<void> write_now();
   /// Ends the live page: its clients learn that the program has ended, and live.url is removed. For a session that is

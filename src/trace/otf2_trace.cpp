@@ -33,7 +33,7 @@ bool has_otf2() noexcept { return false; }
 
 result<void> write_otf2_trace(const trace_data&, const trace_graph&, const std::string& path, const trace_job*) {
   return error{fmt::format(
-      "cannot write '{}': built without OTF2; install libotf2-trace-dev and build again, or choose trace=json", path)};
+      "cannot write '{}': built without OTF2; install libotf2-trace-dev and build again, or use plx-trace json", path)};
 }
 
 #else

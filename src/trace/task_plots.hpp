@@ -83,4 +83,14 @@ std::string call_tree_text(const std::vector<call_path>& tree, double least_shar
 /// total.
 result<void> write_call_tree_csv(const std::vector<call_path>& tree, const std::string& path);
 
+// Moments of a job as tables: the tasks on every worker of every locality, and the parcels in flight.
+//
+// Thread safety: all functions. Cost: O(n log n) of the slices. Errors: file errors, with the path.
+// Example: trace/test/job_tables_test.cpp
+
+/// job_timeline.csv (locality,worker,name,key,begin_s,end_s) and job_parcels.csv
+/// (from,to,name,bytes,sent_s,received_s): at most `most` slices from the middle of the run, and at most `most` parcels
+/// of the same period.
+result<void> write_job_tables(const job_trace_data& trace, const std::string& folder, std::size_t most = 20'000);
+
 }  // namespace plx::probe

@@ -56,7 +56,7 @@ std::string wrapped(std::string line) {
 
 class predictor {
  public:
-  predictor(const stored_trace& run, const what_if_request& request, std::size_t most)
+  predictor(const loaded_trace& run, const what_if_request& request, std::size_t most)
       : run_(run),
         request_(request),
         most_(most),
@@ -235,7 +235,7 @@ class predictor {
                          share_text(d.share));
     constexpr double most_lost = 0.01;
     if (static_cast<double>(d.lost) > most_lost * static_cast<double>(d.records))
-      return fmt::format("{} of {} trace records were dropped; raise trace-records and trace-limit", count_text(d.lost),
+      return fmt::format("{} of {} trace records were dropped; raise trace-records", count_text(d.lost),
                          count_text(d.records + d.lost));
     if (unfinished_ != 0)
       return fmt::format("never ready in the replay: {}; without a recorded begin: {}", plural(unfinished_, "slice"),
@@ -260,7 +260,7 @@ class predictor {
     return p;
   }
 
-  const stored_trace& run_;
+  const loaded_trace& run_;
   const what_if_request& request_;
   const std::size_t most_;
   const trace_graph graph_;
@@ -275,7 +275,7 @@ class predictor {
 
 }  // namespace
 
-result<what_if_report> predict_changes(const stored_trace& run, const what_if_request& request, std::size_t most) {
+result<what_if_report> predict_changes(const loaded_trace& run, const what_if_request& request, std::size_t most) {
   return predictor(run, request, most).report();
 }
 

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "trace/file/trace_reader.hpp"
 #include "trace/replay.hpp"
-#include "trace/trace_file.hpp"
 
 namespace plx::probe {
 
@@ -59,7 +59,7 @@ struct what_if_report {
 /// Answers each question, and all of them together if there are several. An empty request asks the usual ones: half the
 /// time for each of the `most` task types with the largest total, twice the workers, no waits for each of the locks
 /// with the most waits.
-result<what_if_report> predict_changes(const stored_trace& run, const what_if_request& request, std::size_t most = 12);
+result<what_if_report> predict_changes(const loaded_trace& run, const what_if_request& request, std::size_t most = 12);
 
 /// The report for a terminal. Lines have at most 110 characters.
 std::string what_if_text(const what_if_report& r);

@@ -12,7 +12,7 @@ from programs import Program
 
 SOLVERS = ("plx-star", "plx-dca", "plx-parquet")
 ANSWERS = [
-    *((p, "--help") for p in (*SOLVERS, "plx-what-if", "plx-scale", "plx-scale-record", "plx-exec")),
+    *((p, "--help") for p in (*SOLVERS, "plx-what-if", "plx-trace", "plx-scale", "plx-scale-record", "plx-exec")),
     *((p, "--version") for p in (*SOLVERS, "plx-exec")),
     *((p, "--list-options") for p in SOLVERS),
 ]

@@ -193,12 +193,14 @@ def test_folder_of_a_run(folder):
     out = folder / "deep" / "out"
     names = {str(p.relative_to(out)) for p in out.rglob("*") if p.is_file()}
     expected = {"config.toml", "run.json", "history.csv", "counters.csv", "profile.csv", "workers.csv", "exact.csv"}
-    expected |= {"trace.json.gz", "log.txt", "checkpoint/sedov.00000006.h5"}
+    expected |= {"trace.plxt", "log.txt", "checkpoint/sedov.00000006.h5"}
     expected |= {"waits.csv", "diagnose.csv", "timeline.csv", "concurrency.csv", "scatter.csv"}
-    expected |= {"critical_path.csv", "critical_path.json", "what_if.trace"}
+    expected |= {"critical_path.csv", "critical_path.json"}
     expected |= {f"mesh/sedov.0000{i}.{kind}" for i in (0, 1) for kind in ("athdf", "xdmf")}
     assert names == expected
-    trace = json.loads(gzip.decompress((out / "trace.json.gz").read_bytes()))
+    made = subprocess.run([str(BIN / "plx-trace"), "json", str(out), "-o", "trace.json"], capture_output=True, text=True)
+    assert (made.returncode, made.stdout, made.stderr) == (0, "trace.json\n", "")
+    trace = json.loads((folder / "trace.json").read_text())
     assert sum(event.get("name") == "star.step" for event in trace["traceEvents"] if event["ph"] == "X") >= 6
     summary = json.loads((out / "run.json").read_text())
     assert summary["status"] == "finished" and summary["steps"] == 6 and summary["workers"] == 2

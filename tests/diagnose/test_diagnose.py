@@ -217,7 +217,7 @@ def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers
 @pytest.mark.skipif(not (BIN / "plx-what-if").exists(), reason="plx-what-if is not built")
 def test_the_gain_is_predicted_by_replay(tmp_path):
     run = tmp_path / "run"
-    measured(run, "lock", False, PLX_TRACE="what-if")
+    measured(run, "lock", False, PLX_TRACE="1")
     environment = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
     diagnosis = json.loads(parallax("diagnose", "--json", run, **environment))
     first = diagnosis["findings"][0]

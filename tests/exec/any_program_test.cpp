@@ -51,16 +51,17 @@ TEST(AnyProgram, CountersAreThere) {
 
 TEST(AnyProgram, ATraceHasTheTimers) {
   const std::string folder = fresh_folder();
-  ASSERT_EQ(run("%BIN%/any_program --plx:trace=json --plx:output=" + folder).exit_code, 0);
-  const std::string text = run("zcat " + folder + "/trace.json.gz").out;
+  ASSERT_EQ(run("%BIN%/any_program --plx:trace --plx:output=" + folder).exit_code, 0);
+  ASSERT_EQ(run("%BIN%/plx-trace json -o " + folder + "/trace.json " + folder).exit_code, 0);
+  const std::string text = whole_file(folder + "/trace.json");
   EXPECT_THAT(text, HasSubstr("\"solve\""));
   EXPECT_THAT(text, HasSubstr("residual"));
 }
 
 TEST(AnyProgram, TheCallPathIsATree) {
   const std::string folder = fresh_folder();
-  ASSERT_EQ(run("%BIN%/any_program --plx:tree=1 --plx:output=" + folder).exit_code, 0);
-  const std::string tree = whole_file(folder + "/tree.txt");
+  ASSERT_EQ(run("%BIN%/any_program --plx:trace --plx:output=" + folder).exit_code, 0);
+  const std::string tree = run("%BIN%/plx-trace tree " + folder).out;
   EXPECT_THAT(tree, HasSubstr("  thread\n"));
   EXPECT_THAT(tree, HasSubstr("  `- solve\n"));
 }

@@ -346,7 +346,8 @@ TEST(PlxExec, ARelativeFolderIsThatOfTheCommand) {
 TEST(PlxExec, ATraceHasARowPerThread) {
   const std::string folder = fresh_folder();
   EXPECT_EQ(measure(folder, "%BIN%/locks", "-q -t").exit_code, 0);
-  const std::string text = run("zcat " + folder + "/trace.json.gz").out;
+  ASSERT_EQ(run("%BIN%/plx-trace json -o " + folder + "/trace.json " + folder).exit_code, 0);
+  const std::string text = whole_file(folder + "/trace.json");
   EXPECT_NE(text.find("\"main\""), std::string::npos);
   EXPECT_NE(text.find("lock_once(int)"), std::string::npos);
 }

@@ -21,9 +21,9 @@ import trace_processor
 from built import BIN, needs
 
 PROGRAM = BIN / "known_graph"
-pytestmark = needs("known_graph")
+pytestmark = [*needs("known_graph"), *needs("plx-trace")]
 ROUNDS, WIDTH = 20, 40  # a sum has more inputs than the 16 that a slice may list
-ALL = ("profile=csv,tau", "trace=json", "tree=1", "graph=1", "concurrency=1", "critical-path=1", "scatter=1")
+ALL = ("profile=csv,tau", "trace=1")
 
 
 def run(folder, *settings, rounds=ROUNDS, width=WIDTH, limit_bytes=None):
@@ -43,10 +43,18 @@ def run(folder, *settings, rounds=ROUNDS, width=WIDTH, limit_bytes=None):
     return done
 
 
+def plx_trace(*arguments, code=0) -> subprocess.CompletedProcess:
+    done = subprocess.run([BIN / "plx-trace", *map(str, arguments)], capture_output=True, text=True, timeout=600)
+    assert done.returncode == code, done.stderr
+    return done
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     there = tmp_path_factory.mktemp("traces") / "run"
     run(there, *ALL)
+    for command in ("json", "tree", "graph", "concurrency", "critical", "scatter"):
+        assert plx_trace(command, there).stderr == ""
     return there
 
 
@@ -158,9 +166,11 @@ def otf2_reader():
 
 @pytest.mark.skipif(otf2_reader() is None, reason="no Python with OTF2's reader (python3-otf2)")
 def test_the_otf2_archive_contains_the_graph(tmp_path):
-    done = run(tmp_path / "run", "trace=otf2")
+    run(tmp_path / "run", "trace=1")
+    done = subprocess.run([BIN / "plx-trace", "otf2", tmp_path / "run"], capture_output=True, text=True, timeout=600)
     if "built without OTF2" in done.stderr:
         pytest.skip("built without OTF2")
+    assert done.returncode == 0, done.stderr
     archive = tmp_path / "run" / "otf2" / "traces.otf2"
     script = Path(__file__).with_name("otf2_graph.py")
     read = subprocess.run([otf2_reader(), str(script), str(archive)], capture_output=True, text=True, timeout=600)
@@ -204,13 +214,36 @@ def test_tables_agree_with_each_other(folder):
     assert abs(sum(float(row["value"]) for row in scatter) - summary["work_s"]) < 1e-5
 
 
-def test_the_summary_names_existing_files(folder):
-    summary = load(folder / "measurement.json")
-    assert summary["tasks"] == ROUNDS * (WIDTH + 1) + 1 == summary["trace"]["tasks"]
-    assert summary["trace"]["records_lost"] == 0
-    assert {f["name"] for f in summary["files"]} | {"measurement.json"} == {f.name for f in folder.iterdir()}
+def test_the_summary_names_existing_files(tmp_path):
+    run(tmp_path / "run", *ALL)
+    summary = load(tmp_path / "run" / "measurement.json")
+    assert summary["tasks"] == ROUNDS * (WIDTH + 1) + 1
+    assert summary["trace"]["records_lost"] == 0 and summary["trace"]["records"] > summary["tasks"]
+    files = {f["name"] for f in summary["files"]}
+    assert files | {"measurement.json", "trace.plxt"} == {f.name for f in (tmp_path / "run").iterdir()}
     assert not any("failure" in f for f in summary["files"])
-    assert {f.name for f in (folder / "tau").iterdir()} == {"profile.0.0.0", "profile.0.0.1"}
+    assert {f.name for f in (tmp_path / "run" / "tau").iterdir()} == {"profile.0.0.0", "profile.0.0.1"}
+
+
+def test_statistics_count_every_task(folder):
+    lines = plx_trace("stats", folder).stdout.splitlines()
+    assert "0 dropped; 2 workers for " in lines[0]
+    counts = {line[:32].strip(): int(line[32:].split()[0].replace(",", "")) for line in lines[3:]}
+    assert counts["leaf"] == ROUNDS * WIDTH and counts['sum "all"'] == ROUNDS
+    assert all(len(line) <= 110 for line in lines)
+    bars = plx_trace("histogram", folder, "--type", "leaf").stdout.splitlines()
+    assert bars[0] == f"leaf: {ROUNDS * WIDTH} slices, up to"
+    assert sum(int(line.split()[2 if line.split()[1].endswith("s") else 1].replace(",", "")) for line in bars[1:]) == ROUNDS * WIDTH
+
+
+def test_a_difference_is_explained_by_number_and_length(folder, tmp_path):
+    run(tmp_path / "run", "trace=1", rounds=2 * ROUNDS)
+    lines = plx_trace("diff", folder, tmp_path / "run").stdout.splitlines()
+    leaf = next(line for line in lines if line.startswith("leaf "))
+    number = leaf[36:].split("+")[2 if leaf[36:].strip().startswith("+") else 1]
+    assert number.strip(), "twice as many leaves take more time by their number"
+    same = plx_trace("diff", folder, folder).stdout
+    assert "(+0)" in same.splitlines()[0]
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
@@ -218,33 +251,40 @@ def test_graphviz_draws_the_graph(folder):
     subprocess.run(["dot", "-Tsvg", "-o", os.devnull, str(folder / "graph.dot")], check=True, timeout=600)
 
 
-def test_a_full_disk_is_reported_once_per_file_and_leaves_no_partial_files(tmp_path):
-    limit = 4096
-    done = run(tmp_path / "run", *ALL, "trace=json,otf2", rounds=50, width=200, limit_bytes=limit)
+def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path):
+    limit = 50_000
+    done = run(tmp_path / "run", *ALL, rounds=50, width=200, limit_bytes=limit)
     complaints = done.stderr.splitlines()
-    assert sum("trace.json.gz': File too large" in line for line in complaints) == 1, done.stderr
+    assert sum("trace.plxt': File too large: the trace ends here" in line for line in complaints) == 1, done.stderr
     assert all(line.startswith(("error: ", "warning: ")) for line in complaints)
     summary = load(tmp_path / "run" / "measurement.json")
-    failed = {f["name"] for f in summary["files"] if "failure" in f}
-    assert "trace.json.gz" in failed
-    left = {f.name for f in (tmp_path / "run").iterdir()}
-    assert not failed & left and not any(".part" in name for name in left)
+    assert "File too large" in summary["trace"]["failure"] and not any("failure" in f for f in summary["files"])
+    assert (tmp_path / "run" / "trace.plxt").stat().st_size <= limit
+    assert "has no end" in plx_trace("json", tmp_path / "run").stderr
+    assert load(tmp_path / "run" / "trace.json.gz")["traceEvents"]
+    assert not any(".part" in f.name for f in (tmp_path / "run").iterdir())
+
+
+def test_a_file_that_cannot_be_written_is_one_line(folder, tmp_path):
+    for arguments in (("json", "-o", tmp_path / "no" / "t.json"), ("tree", "-o", tmp_path / "no" / "t"), ("otf2", "-o", "/dev/null/x")):
+        done = plx_trace(*arguments, folder, code=2)
+        assert done.stdout == "" and len(done.stderr.splitlines()) == 1 and done.stderr.startswith("plx-trace: ")
+    assert "has no trace.plxt: record one with PLX_TRACE=1" in plx_trace("stats", tmp_path, code=2).stderr
 
 
 def test_an_invalid_folder_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    done = run(tmp_path / "file" / "run", "trace=json", "profile=csv")
+    done = run(tmp_path / "file" / "run", "trace=1", "profile=csv")
     assert len(done.stderr.splitlines()) == 1 and "Not a directory" in done.stderr
 
 
 def test_many_tasks_are_complete_or_reported_as_missing(tmp_path):
-    run(tmp_path / "run", "trace=json", rounds=100, width=1000)
+    run(tmp_path / "run", "trace=1", rounds=100, width=1000)
+    warnings = plx_trace("json", tmp_path / "run").stderr
     trace = load(tmp_path / "run" / "trace.json.gz")
-    slices = sum(e["ph"] == "X" for e in trace["traceEvents"])
     other = trace["otherData"]
-    summary = load(tmp_path / "run" / "measurement.json")["trace"]
-    assert slices == summary["pieces"]
     if other["records_lost"] == 0:
-        assert summary["tasks"] == 100 * 1001 + 1 and summary["edges_with_an_unknown_end"] == 0
+        assert other["tasks"] == 100 * 1001 + 1 and other["edges_with_an_unknown_end"] == 0 and warnings == ""
+        assert sum(e["ph"] == "X" for e in trace["traceEvents"]) >= other["tasks"]
     else:
-        assert summary["tasks"] < 100 * 1001 + 1
+        assert other["tasks"] < 100 * 1001 + 1 and "records were dropped" in warnings

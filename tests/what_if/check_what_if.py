@@ -87,7 +87,7 @@ class Checker:
         """The folder of a recorded run of a case."""
         self.n_runs += 1
         out = self.folder / f"{self.n_runs}-{name}"
-        self.run([str(self.programs / "what_if_cases"), name, "scale=2", *arguments], {"PLX_TRACE": "what-if", "PLX_OUTPUT": str(out)})
+        self.run([str(self.programs / "what_if_cases"), name, "scale=2", *arguments], {"PLX_TRACE": "1", "PLX_OUTPUT": str(out)})
         return out
 
     def star(self, threads: int, scheme: str = "ppm") -> Path:

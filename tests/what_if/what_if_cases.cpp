@@ -1,5 +1,5 @@
 // Programs whose changes `parallax what-if` predicts, and which can really be changed: check_what_if.py compares both.
-// Usage: what_if_cases CASE [workers=N] [half=TYPE] [locks=0] [scale=S], with PLX_TRACE=what-if.
+// Usage: what_if_cases CASE [workers=N] [half=TYPE] [locks=0] [scale=S], with PLX_TRACE=1.
 //
 // Tasks hold their worker in a sleep of the operating system, so that the times follow from the structure, not from the
 // number of cores.

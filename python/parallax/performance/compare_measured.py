@@ -14,7 +14,7 @@ from ..text import count, percent, plural, seconds, short, trimmed
 from .diagnosis import Evidence
 
 # Files written by a measurement setting. If only one run has such a file, only its times include the cost of measuring.
-traces = ("trace.json.gz", "trace.json", "otf2/traces.otf2", "tree.txt", "graph.dot", "concurrency.csv", "scatter.csv",
+traces = ("trace.plxt", "trace.json.gz", "trace.json", "otf2/traces.otf2", "tree.txt", "graph.dot", "concurrency.csv", "scatter.csv",
           "critical_path.json", "timeline.csv")  # fmt: skip
 tables = ("profile.csv", "workers.csv", "threads.csv", "waits.csv", "diagnose.csv", "counters.csv")
 most_rows = 30

@@ -331,7 +331,7 @@ def test_the_most_costly_comes_first_and_ten_sentences_are_the_most(tmp_path):
 
 def test_what_is_missing_is_said_with_the_setting_that_writes_it(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
-    assert "critical_path.json is missing; PLX_CRITICAL_PATH=1 writes it" in diagnose(run).not_judged
+    assert "critical_path.json is missing; PLX_TRACE=1 and then plx-trace critical RUN writes it" in diagnose(run).not_judged
     (run / "waits.csv").unlink()
     (run / "diagnose.csv").unlink()
     assert "waits.csv" in diagnose(run).not_judged and "diagnose.csv" in diagnose(run).not_judged

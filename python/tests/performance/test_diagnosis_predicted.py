@@ -31,7 +31,7 @@ def answers(tmp_path, monkeypatch):
 
 def serial(path):
     run = folder_of(path, **SERIAL, blame={"set-up": (1.52, 0), "relax": (0.05, 0)})
-    (run / "what_if.trace").write_text("")
+    (run / "trace.plxt").write_text("")
     return run
 
 
@@ -46,7 +46,7 @@ def test_half_the_time_of_the_task_type_that_is_blamed(tmp_path, answers):
 def test_no_waits_for_the_lock_that_is_named(tmp_path, answers):
     asked = answers({**ANSWER, "predictions": [{"change": "no lock", "time_s": 1.01}]})
     run = folder_of(tmp_path / "r", workers=((0.2, 0.0, 0.8),) * 4, waits=[("mutex", "0x1", "one", 10, 3.0, 0.3)])
-    (run / "what_if.trace").write_text("")
+    (run / "trace.plxt").write_text("")
     assert "no lock would save nothing" in diagnose(run).findings[0].text
     assert asked.read_text().split("\n")[2:-1] == ["--without-lock", "one"]
 
@@ -61,7 +61,7 @@ def test_a_replay_that_is_too_far_off_predicts_nothing(tmp_path, answers):
 def test_without_a_trace_nothing_is_asked(tmp_path, answers):
     asked = answers(ANSWER)
     run = serial(tmp_path / "r")
-    (run / "what_if.trace").unlink()
+    (run / "trace.plxt").unlink()
     assert "replay" not in diagnose(run).text() and not asked.exists()
 
 

@@ -41,7 +41,7 @@ constexpr const char* help_text = R"(plx-exec: measures a multithreaded program 
 
   -o, --output FOLDER  folder of the files; default: PLX_OUTPUT, or plx-run
       --force          write into a folder that is not empty; files of the same names are replaced
-  -t, --trace          also write a trace, for https://ui.perfetto.dev
+  -t, --trace          also write a trace, for plx-trace
   -d, --diagnose       also write the files that `./plx diagnose FOLDER` reads
   -m, --mpi            also measure MPI calls, as in mpirun -n 4 plx-exec -m PROGRAM; each rank has a folder rank-N
   -f, --follow         also measure programs that PROGRAM starts, in folders process-N
@@ -92,7 +92,7 @@ arguments read(int argc, char** argv) {
     } else if (a.starts_with("--output=")) {
       w.settings.push_back("--plx:output=" + std::string(a.substr(9)));
     } else if (a == "-t" || a == "--trace") {
-      w.settings.emplace_back("--plx:trace=json");
+      w.settings.emplace_back("--plx:trace=1");
     } else if (a == "-d" || a == "--diagnose") {
       w.settings.emplace_back("--plx:diagnose=1");
     } else if (a == "-m" || a == "--mpi") {

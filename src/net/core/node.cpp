@@ -17,9 +17,9 @@
 #include "net/parcels/message_log.hpp"
 #include "net/parcels/parcel_port.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/record/recorder.hpp"
 #include "probe/settings.hpp"
 #include "rt/core/scheduler.hpp"
-#include "trace/task_files.hpp"
 
 namespace plx::net {
 
@@ -58,7 +58,8 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
         return added;
       },
       this);
-  if (size_ > 1 && probe::wants_trace(*rt.options().measure)) port_.messages().start();  // before the first message
+  if (size_ > 1) rt.recorder().add_source(port_.shared_messages());
+  if (size_ > 1 && rt.options().measure->trace) port_.messages().start();  // before the first message
   rt.get_scheduler().attach(this);
   transport_->start(*this);
   if (const int fd = transport_->wake_fd(); fd >= 0) waker_ = std::make_unique<waker>(runtime_, fd);

@@ -1,29 +1,16 @@
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <mutex>
 #include <utility>
 
 #include "net/action.hpp"
 #include "net/core/sender.hpp"
 #include "net/observe/clock_offsets.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/trace_sink.hpp"
 #include "rt/async.hpp"
 
 namespace plx::net {
-namespace {
-
-/// Relative error of the nominal rates that two processes measured themselves (base/clock.hpp), both together.
-constexpr double nominal_error = 5e-5;
-
-/// `from` + (at - was) * rate, at least 0. For nearby points the differences are small enough for a double.
-ticks moved(ticks from, ticks was, ticks at, double rate) noexcept {
-  const double span = at >= was ? static_cast<double>(at - was) : -static_cast<double>(was - at);
-  const double step = std::round(span * rate);
-  if (step >= 0) return from + static_cast<ticks>(step);
-  return -step >= static_cast<double>(from) ? 0 : from - static_cast<ticks>(-step);
-}
-
-}  // namespace
 
 std::optional<clock_point> best_point(std::span<const clock_exchange> exchanges) noexcept {
   const clock_exchange* best = nullptr;
@@ -32,44 +19,6 @@ std::optional<clock_point> best_point(std::span<const clock_exchange> exchanges)
   if (best == nullptr) return std::nullopt;
   const ticks trip = best->answered - best->asked;
   return clock_point{.there = best->there, .here = best->asked + trip / 2, .uncertainty = (trip + 1) / 2};
-}
-
-bool clock_map::add(const clock_point& p) {
-  if (known() && (p.there <= points_.back().there || p.here <= points_.back().here)) return false;
-  points_.push_back(p);
-  return true;
-}
-
-double clock_map::overall() const noexcept {
-  if (points_.size() < 2) return nominal();
-  const clock_point &a = points_.front(), &b = points_.back();
-  const double span = static_cast<double>(b.here - a.here);
-  if (static_cast<double>(a.uncertainty + b.uncertainty) > nominal_error * span) return nominal();
-  return span / static_cast<double>(b.there - a.there);
-}
-
-ticks clock_map::operator()(ticks there) const noexcept {
-  if (!known()) return there;
-  const auto behind = std::upper_bound(points_.begin(), points_.end(), there,
-                                       [](ticks t, const clock_point& p) { return t < p.there; });
-  if (behind == points_.begin()) return moved(behind->here, behind->there, there, overall());
-  const clock_point& a = *(behind - 1);
-  if (behind == points_.end()) return moved(a.here, a.there, there, overall());
-  const double rate = static_cast<double>(behind->here - a.here) / static_cast<double>(behind->there - a.there);
-  return moved(a.here, a.there, there, rate);
-}
-
-double clock_map::offset_s() const noexcept {
-  if (!known()) return 0;
-  return static_cast<double>(points_[0].here) / rate_here_ - static_cast<double>(points_[0].there) / rate_there_;
-}
-
-double clock_map::drift() const noexcept { return overall() / nominal() - 1; }
-
-double clock_map::uncertainty_s() const noexcept {
-  ticks most = 0;
-  for (const clock_point& p : points_) most = std::max(most, p.uncertainty);
-  return static_cast<double>(most) / rate_here_;
 }
 
 namespace {
@@ -95,7 +44,37 @@ inline constexpr bool is_direct<&clock_asked> = true;
 template <>
 inline constexpr bool is_direct<&clock_answered> = true;
 
-clock_offsets::clock_offsets(node& n) : node_(n), per_s_(ticks_per_second()), maps_(n.size()) {}
+class clock_offsets::new_points final : public probe::trace_source {
+ public:
+  void add(locality_id which, double per_s, const clock_point& p) {
+    const spin_guard guard(lock_);
+    points_.push_back({which, per_s, p});
+  }
+  void drain(probe::trace_sink& to) override {
+    std::vector<point> all;
+    {
+      const spin_guard guard(lock_);
+      all.swap(points_);
+    }
+    for (const point& p : all) to.clock(p.which, p.per_s, p.at);
+  }
+
+ private:
+  struct point {
+    locality_id which;
+    double per_s;
+    clock_point at;
+  };
+  plx::detail::spinlock lock_;
+  std::vector<point> points_;
+};
+
+clock_offsets::~clock_offsets() = default;
+
+clock_offsets::clock_offsets(node& n)
+    : node_(n), points_(std::make_shared<new_points>()), per_s_(ticks_per_second()), maps_(n.size()) {
+  if (n.here() == 0) n.home().recorder().add_source(points_);
+}
 
 void clock_offsets::read_with(ticks (*clock)(void*), void* context, double per_s) noexcept {
   clock_ = clock;
@@ -161,7 +140,7 @@ void clock_offsets::measure_one(locality_id peer, double timeout_s) {
   const auto best = best_point(found_);
   if (!best) return;
   if (!maps_[peer].known()) maps_[peer] = clock_map(per_s_, peer_per_s_);
-  maps_[peer].add(*best);
+  if (maps_[peer].add(*best)) points_->add(peer, peer_per_s_, *best);
 }
 
 /// True if this call ended the measurement; the caller then sets `to_notify`.

@@ -1,16 +1,16 @@
-// Converts times of another process's clock to this process's clock. The counters of two processors start at different
-// values and run at different rates.
+// The offsets of the other localities' clocks from the root's, measured by the root at the start, at the end, and
+// periodically in between.
 //
-// A request for the time and its answer give a point: the other clock's reading `there` was taken between `asked` and
-// `answered`, so it corresponds to their midpoint, within half of the round trip (Cristian 1989). Among many exchanges
-// the one with the shortest round trip is kept, because the others were delayed. Between two points the map is linear,
-// which accounts for drift; before the first and after the last point it continues at the rate that all points give or,
-// if they are too close together for that, at the nominal rate.
+// The root queries one locality after the other, 32 times each, by calls that are answered in pollers. A request for
+// the time and its answer give a point: the other clock's reading `there` was taken between `asked` and `answered`, so
+// it corresponds to their midpoint, within half of the round trip (Cristian 1989). The exchange with the shortest round
+// trip is kept, because the others were delayed. Nothing is assumed about hosts: two processes on one host are measured
+// like any others. A locality that computes and does not poll answers late: its best exchange is then slower, and its
+// uncertainty larger.
 //
-// Invariants: both coordinates increase from point to point, so the map is strictly increasing: no clock runs
-// backwards. For a clock of constant rate, its error between two points is at most the larger of their uncertainties,
-// whatever the delays in the two directions. Thread safety: values. Cost: a binary search among the points. Example:
-// net/observe/test/clock_map_test.cpp
+// Thread safety: everything; concurrent calls of measure() are serialized. Cost: 32 exchanges per locality and
+// measurement, 0.1 ms each if both are idle on one host; nothing between measurements. Errors: a locality that is lost
+// or does not answer within the deadline gets no new point. Example: net/observe/test/clock_offsets_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,12 @@
 #include "rt/core/spinlock.hpp"
 #include "rt/future.hpp"
 #include "rt/mutex.hpp"
+#include "trace/file/clock_map.hpp"
 
 namespace plx::net {
+
+using probe::clock_map;
+using probe::clock_point;
 
 /// One exchange: the times of request and answer by the requester's clock, and the reading of the other clock.
 struct clock_exchange {
@@ -34,61 +38,13 @@ struct clock_exchange {
   ticks answered = 0;
 };
 
-/// The reading `there` of the other clock corresponds to `here` of this clock, within `uncertainty` ticks.
-struct clock_point {
-  ticks there = 0;
-  ticks here = 0;
-  ticks uncertainty = 0;
-};
-
 /// The point from the exchange with the shortest round trip; nullopt without an exchange that ended after it began.
 std::optional<clock_point> best_point(std::span<const clock_exchange> exchanges) noexcept;
-
-class clock_map {
- public:
-  /// The map of a clock to itself: no points; times are unchanged.
-  clock_map() = default;
-  /// Both rates in ticks per second, as each process has measured its own. Requires: both > 0.
-  clock_map(double rate_here, double rate_there) noexcept : rate_here_(rate_here), rate_there_(rate_there) {}
-
-  /// Adds a later point. Returns false and ignores it if it is not later than the last one by both clocks.
-  bool add(const clock_point& p);
-  /// Whether there is a point.
-  [[nodiscard]] bool known() const noexcept { return !points_.empty(); }
-  [[nodiscard]] const std::vector<clock_point>& points() const noexcept { return points_; }
-
-  /// This clock's time for the reading `there` of the other; `there` itself without a point. Never negative.
-  [[nodiscard]] ticks operator()(ticks there) const noexcept;
-  /// How much this clock was ahead of the other at the first point, in seconds since each started.
-  [[nodiscard]] double offset_s() const noexcept;
-  /// How much faster this clock runs than the other, relative to the nominal rates: 1e-6 is a microsecond per second. 0
-  /// if the points are too close together to determine it.
-  [[nodiscard]] double drift() const noexcept;
-  /// The largest uncertainty of a point, in seconds: half of its round trip.
-  [[nodiscard]] double uncertainty_s() const noexcept;
-
- private:
-  [[nodiscard]] double nominal() const noexcept { return rate_here_ / rate_there_; }
-  [[nodiscard]] double overall() const noexcept;
-
-  double rate_here_ = 1, rate_there_ = 1;
-  std::vector<clock_point> points_;
-};
-
-// The offsets of the other localities' clocks from the root's, measured by the root at the start, at the end, and
-// periodically in between.
-//
-// The root queries one locality after the other, 32 times each, by calls that are answered in pollers; the fastest
-// exchange is kept. Nothing is assumed about hosts: two processes on one host are measured like any others. A locality
-// that computes and does not poll answers late: its best exchange is then slower, and its uncertainty larger.
-//
-// Thread safety: everything; concurrent calls of measure() are serialized. Cost: 32 exchanges per locality and
-// measurement, 0.1 ms each if both are idle on one host; nothing between measurements. Errors: a locality that is lost
-// or does not answer within the deadline gets no new point. Example: net/observe/test/clock_offsets_test.cpp
 
 class clock_offsets final : public service {
  public:
   explicit clock_offsets(node& n);
+  ~clock_offsets() override;
 
   /// Queries all others, in a task, each for at most `timeout_s`. Requires: called on the root, or on a locality whose
   /// own view is needed.
@@ -119,7 +75,11 @@ class clock_offsets final : public service {
   void ask(locality_id peer, std::uint64_t turn);
   bool ends(std::uint64_t turn, promise<void>& to_notify);
 
+  /// The points that the recorder has not yet passed to a trace.
+  class new_points;
+
   node& node_;
+  const std::shared_ptr<new_points> points_;
   ticks (*clock_)(void*) = nullptr;
   void* context_ = nullptr;
   double per_s_ = 0;  // ticks per second of now()

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/text.hpp"
 #include "probe/record/worker_log.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/measure/origin.hpp"
@@ -26,19 +27,23 @@ probe::task_id source_now() noexcept {
 
 struct message_log::chunk {
   static constexpr std::size_t size = 1024;
-  std::array<message_record, size> records;
+  std::array<probe::trace_parcel, size> records;
   std::array<bool, size> was_sent;
   std::atomic<std::size_t> used{0};
-  chunk* before = nullptr;
+  std::atomic<chunk*> next{nullptr};
 };
 
-// Invariant: records below `used`, and everything reachable through `before`, are immutable. One writer, which releases
-// both; collect() acquires them.
+// Invariant: records below `used` are immutable, and a chunk with a next one is full. One writer, which releases
+// `used`, `next` and `first`; drain() acquires them, and deletes chunks that it has read and that have a next one.
 struct alignas(64) message_log::lane {
   ~lane() {
-    for (chunk* c = newest.load(std::memory_order_relaxed); c != nullptr;) delete std::exchange(c, c->before);
+    for (chunk* c = oldest != nullptr ? oldest : first.load(std::memory_order_relaxed); c != nullptr;)
+      delete std::exchange(c, c->next.load(std::memory_order_relaxed));
   }
-  std::atomic<chunk*> newest{nullptr};
+  std::atomic<chunk*> first{nullptr};
+  chunk* newest = nullptr;  // of the writer
+  chunk* oldest = nullptr;  // of the reader, and so is `read`
+  std::size_t read = 0;     // records of `oldest`
 };
 
 message_log::message_log(plx::detail::scheduler& s) : scheduler_(s) {
@@ -47,7 +52,7 @@ message_log::message_log(plx::detail::scheduler& s) : scheduler_(s) {
 
 message_log::~message_log() = default;
 
-void message_log::add(const message_record& r, bool was_sent) noexcept {
+void message_log::add(const probe::trace_parcel& r, bool was_sent) noexcept {
   if (kept_.fetch_add(1, std::memory_order_relaxed) >= most) {
     kept_.fetch_sub(1, std::memory_order_relaxed);
     lost_.fetch_add(1, std::memory_order_relaxed);
@@ -58,16 +63,15 @@ void message_log::add(const message_record& r, bool was_sent) noexcept {
   std::unique_lock<std::mutex> guard;
   if (!own) guard = std::unique_lock(others_lock_);
   lane& l = own ? *lanes_[w->index] : *lanes_.back();
-  chunk* c = l.newest.load(std::memory_order_relaxed);  // stored by this thread
+  chunk* c = l.newest;
   if (c == nullptr || c->used.load(std::memory_order_relaxed) == chunk::size) {
     auto* fresh = new (std::nothrow) chunk;
     if (fresh == nullptr) {
       lost_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
-    fresh->before = c;
-    c = fresh;
-    l.newest.store(c, std::memory_order_release);
+    (c == nullptr ? l.first : c->next).store(fresh, std::memory_order_release);  // pairs with drain()
+    l.newest = c = fresh;
   }
   const std::size_t i = c->used.load(std::memory_order_relaxed);  // stored by this thread
   c->records[i] = r;
@@ -88,18 +92,27 @@ probe::task_id message_log::received(std::uint64_t number, locality_id from, std
   return join;
 }
 
-message_log::records message_log::collect() const {
-  records all;
-  all.lost = lost_.load(std::memory_order_relaxed);
+void message_log::drain(probe::trace_sink& to) {
+  std::array<std::vector<probe::trace_parcel>, 2> some;  // received, sent
   for (const auto& l : lanes_) {
-    std::vector<const chunk*> chunks;
-    for (const chunk* c = l->newest.load(std::memory_order_acquire); c != nullptr; c = c->before) chunks.push_back(c);
-    for (auto c = chunks.rbegin(); c != chunks.rend(); ++c) {
-      const std::size_t used = (*c)->used.load(std::memory_order_acquire);
-      for (std::size_t i = 0; i < used; ++i) ((*c)->was_sent[i] ? all.sent : all.received).push_back((*c)->records[i]);
+    if (l->oldest == nullptr) l->oldest = l->first.load(std::memory_order_acquire);  // pairs with add()
+    while (l->oldest != nullptr) {
+      chunk& c = *l->oldest;
+      chunk* const next = c.next.load(std::memory_order_acquire);  // before `used`: with a next one, it is full
+      const std::size_t used = c.used.load(std::memory_order_acquire);
+      for (; l->read < used; ++l->read) some[c.was_sent[l->read] ? 1 : 0].push_back(c.records[l->read]);
+      if (next == nullptr) break;
+      delete std::exchange(l->oldest, next);
+      l->read = 0;
     }
   }
-  return all;
+  kept_.fetch_sub(some[0].size() + some[1].size(), std::memory_order_relaxed);
+  to.parcels(false, some[0]);
+  to.parcels(true, some[1]);
+  const std::uint64_t lost = lost_.load(std::memory_order_relaxed);
+  if (lost != lost_passed_)
+    to.mark({now_ticks(), "measurement", plural(lost - lost_passed_, "record") + " of parcels dropped (buffer full)"});
+  lost_passed_ = lost;
 }
 
 }  // namespace plx::net

@@ -67,7 +67,7 @@ parcel_port::parcel_port(plx::detail::scheduler& s, transport& t, locality_id he
       credits_(std::clamp((1u << 20) / std::max(localities, 1u), 256u, 16384u)),
       of_action_(all_actions().size()),
       watched_(std::make_unique<watched_arrivals>(of_action_.size())),
-      messages_(std::make_unique<message_log>(s)) {
+      messages_(std::make_shared<message_log>(s)) {
   for (unsigned i = 0; i < localities; ++i) {
     peers_.push_back(std::make_unique<port_peer>());
     peers_.back()->id = i;

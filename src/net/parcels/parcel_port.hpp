@@ -160,6 +160,7 @@ class parcel_port {
   [[nodiscard]] std::uint64_t next_number() noexcept;
   /// The log of sent and received parcels, filled while it is on.
   [[nodiscard]] message_log& messages() noexcept { return *messages_; }
+  [[nodiscard]] std::weak_ptr<message_log> shared_messages() const noexcept { return messages_; }
   /// Blocks the calling task while too many bytes to this locality are unsent or, if the parcel is `queued` there, too
   /// many calls have not begun. Does not block in a poller.
   void wait_for_room(locality_id to, bool queued = false);
@@ -296,7 +297,7 @@ class parcel_port {
 
   std::atomic<bool> watches_arrivals_{false};
   std::unique_ptr<watched_arrivals> watched_;  // created with the port
-  const std::unique_ptr<message_log> messages_;
+  const std::shared_ptr<message_log> messages_;
 
   std::atomic<ticks> polling_{0}, preparing_{0}, handing_{0};
   std::atomic<std::uint64_t> sendings_{0};

@@ -17,15 +17,13 @@
 #include "net/observe/clock_offsets.hpp"
 #include "net/observe/job_counters.hpp"
 #include "net/observe/job_summary.hpp"
-#include "net/observe/trace_gather.hpp"
+#include "net/observe/trace_end.hpp"
 #include "net/start/bootstrap.hpp"
 #include "net/start/termination.hpp"
 #include "net/transport/transport.hpp"
-#include "probe/record/trace_data.hpp"
 #include "probe/settings.hpp"
 #include "rt/core/topology.hpp"
 #include "session/session.hpp"
-#include "trace/task_files.hpp"
 
 namespace plx {
 namespace {
@@ -87,8 +85,8 @@ void compare_programs(net::bootstrap& b, const std::vector<locality_info>& infos
 }
 
 std::string measures_of(const probe::settings& s, bool always_sums) {
-  const bool sums = always_sums || probe::wants_trace(s) || !s.profile.empty() || s.diagnose;
-  return fmt::format("{}{}", probe::wants_trace(s) ? "trace," : "", sums ? "summary" : "");
+  const bool sums = always_sums || s.trace || !s.profile.empty() || s.diagnose;
+  return fmt::format("{}{}", s.trace ? "trace," : "", sums ? "summary" : "");
 }
 
 // Processes that may use the same cores share them equally.
@@ -99,11 +97,15 @@ unsigned share_of_cores(const std::vector<locality_info>& infos, locality_id her
 }
 
 // Each locality writes its measurements to a folder of its own below the root's; only the root serves a page.
-void set_apart(runtime_options& options, locality_id here) {
-  if (here == 0 || options.measure == nullptr) return;
+void set_apart(runtime_options& options, locality_id here, locality_id localities) {
+  if (options.measure == nullptr) return;
   auto measure = std::make_shared<probe::settings>(*options.measure);
-  measure->output += fmt::format("/localities/{}", here);
-  measure->serve.clear();
+  measure->locality = here;
+  measure->localities = localities;
+  if (here != 0) {
+    measure->output += fmt::format("/localities/{}", here);
+    measure->serve.clear();
+  }
   options.measure = std::move(measure);
 }
 
@@ -116,7 +118,7 @@ int job_error::report(const char* program) const noexcept {
 
 struct job::parts {
   double stop_deadline_s = 0;
-  bool traced = false;    // the root records a trace, and gathers those of the others at the end
+  bool traced = false;    // the root records a trace, and measures the clocks
   bool summed = false;    // the root writes a summary of all localities
   bool gathered = false;  // gather() was called
   bool failed = false;
@@ -157,7 +159,7 @@ void job::start(job_options options) {
     infos.push_back(info_of(text));
   compare_programs(peers, infos, options.start_deadline_s);
   if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(infos, peers.here());
-  set_apart(options.runtime, peers.here());
+  set_apart(options.runtime, peers.here(), peers.size());
   options.runtime.locality = peers.here();
   std::vector<std::string> hosts;
   for (const locality_info& c : infos) hosts.push_back(c.host);
@@ -187,28 +189,21 @@ void job::begin_measuring() {
   });
 }
 
-/// Called in a task. On the root, all localities send their traces to its session; the others discard their own trace
-/// if the root has received it.
+/// Called in a task. All localities stop recording; the root measures the clocks and writes the summary meanwhile.
 void job::gather() {
   if (std::exchange(parts_->gathered, true)) return;
-  auto& traces = node().get<net::trace_gather>();
+  auto& traces = node().get<net::trace_end>();
   if (here() == 0) node().get<net::clock_offsets>().end();
   traces.freeze();
-  probe::session* files = home().session();
-  if (here() != 0) {
-    if (traces.wait_until_taken(parts_->stop_deadline_s / 2) && files != nullptr) files->leave_trace();
-    return;
-  }
-  probe::job_trace_data whole;
+  if (here() != 0) return traces.wait_until_let_go(parts_->stop_deadline_s / 2);
   try {
-    if (parts_->traced) whole = traces.gather(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
+    if (parts_->traced) traces.measure_clocks(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
     if (parts_->summed) write_summary();
   } catch (...) {
-    traces.let_go(false);  // ends the wait of the others, and each keeps its own files
+    traces.let_go();  // ends the wait of the others
     throw;
   }
-  traces.let_go(true);
-  if (parts_->traced && files != nullptr) files->write_trace(std::move(whole));
+  traces.let_go();
 }
 
 /// Prints to stdout, as requested by the profile setting.

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "probe/record/trace_ring.hpp"
+#include "probe/record/trace_sink.hpp"
 
 namespace plx::probe {
 namespace {
@@ -290,22 +291,46 @@ void device_lanes::collect(trace_data& into) const {
       const std::lock_guard guard(l.lock_);
       for (const auto& piece : l.kept_) all.insert(all.end(), piece.begin(), piece.end());
     }
-    put_row(l, std::move(all), row, into.edges);
+    put_row(l.first_, std::move(all), row, into.edges);
   }
   into.records += kept();
 }
 
-void device_lanes::put_row(const device_lane& l, std::vector<device_operation> all, std::vector<trace_slice>& row,
+void device_lanes::drain(trace_sink& to, bool flush_first) {
+  if (flush_first) flush();
+  std::vector<device_lane*> lanes;
+  {
+    const std::lock_guard guard(lock_);
+    for (const auto& l : lanes_) lanes.push_back(l.get());
+  }
+  for (std::size_t i = 0; i < lanes.size(); ++i) {
+    device_lane& l = *lanes[i];
+    std::vector<std::vector<device_operation>> all;
+    {
+      const std::lock_guard guard(l.lock_);
+      all.swap(l.kept_);
+    }
+    const unsigned row = first_row_ + static_cast<unsigned>(i);
+    if (!all.empty()) to.row(row, l.name_, l.device_ + 1);
+    for (const auto& some : all) {
+      to.operations(row, some);
+      kept_.fetch_sub(some.size(), std::memory_order_relaxed);
+    }
+  }
+}
+
+void device_lanes::put_row(task_id first, std::vector<device_operation> all, std::vector<trace_slice>& row,
                            std::vector<trace_edge>& edges) {
   const auto earlier = [](const device_operation& a, const device_operation& b) { return a.begin < b.begin; };
   if (!std::is_sorted(all.begin(), all.end(), earlier)) std::stable_sort(all.begin(), all.end(), earlier);
+  constexpr std::uint64_t low_word = 0xffffffff;           // as device_lane::id_of()
   constexpr std::uint64_t extra = std::uint64_t{1} << 31;  // numbers of operations that share one, except the last
   row.reserve(all.size());
   std::uint64_t n_extra = 0;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const device_operation& o = all[i];
     const bool shares = i + 1 < all.size() && all[i + 1].number == o.number;
-    const task_id id = l.id_of(shares ? extra | ++n_extra : o.number);
+    const task_id id = first + ((shares ? extra | ++n_extra : o.number) & low_word);
     const ticks begin = std::max(o.begin, row.empty() ? 0 : row.back().end);
     if (o.from != 0 && same_recorder(o.from, id)) edges.push_back({.from = o.from, .to = id, .when = o.submitted});
     if (!row.empty()) edges.push_back({.from = row.back().id, .to = id, .when = row.back().end});

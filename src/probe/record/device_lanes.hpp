@@ -75,6 +75,7 @@ struct recent_operations {
 };
 
 class device_lanes;
+class trace_sink;  // trace_sink.hpp
 
 /// The operations of one stream.
 class device_lane {
@@ -176,9 +177,11 @@ class device_lanes {
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   /// Appends the rows of all lanes, with their edges.
   void collect(trace_data& into) const;
+  /// Passes the kept records to `to`, and discards them. `flush`: first those of operations completed so far.
+  void drain(trace_sink& to, bool flush);
   /// Sorts the operations of a lane into one row; each begins after the end of the one before. The edges are from the
-  /// operation before it and from the submitting task.
-  static void put_row(const device_lane& l, std::vector<device_operation> all, std::vector<trace_slice>& row,
+  /// operation before it and from the submitting task. `first`: the base of the lane's ids.
+  static void put_row(task_id first, std::vector<device_operation> all, std::vector<trace_slice>& row,
                       std::vector<trace_edge>& edges);
 
   static constexpr std::uint64_t most_kept = std::uint64_t{1} << 22;

@@ -197,6 +197,8 @@ void recorder::flight(std::size_t records, double from_s) {
 }
 
 void recorder::drain() {
+  const std::lock_guard draining(state_->drain_mutex);
+  if (state_->sink != nullptr) return state_->drain_to_sink(false);
   const std::lock_guard lock(state_->mutex);
   state_->drain_locked();
 }
@@ -213,7 +215,7 @@ std::uint64_t recorder::trace_limit() const {
 
 std::uint64_t recorder::traced() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->kept + state_->lanes.kept();
+  return state_->kept + state_->lanes.kept() + state_->streamed.load(std::memory_order_relaxed);
 }
 
 std::uint64_t recorder::trace_lost() const {

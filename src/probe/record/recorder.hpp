@@ -85,6 +85,8 @@ inline constexpr std::size_t default_flight_records = std::size_t{1} << 16;
 inline constexpr std::uint64_t default_trace_limit = std::uint64_t{1} << 24;
 
 class device_lanes;
+class trace_sink;    // trace_sink.hpp
+class trace_source;  // trace_sink.hpp
 
 class recorder {
  public:
@@ -135,13 +137,19 @@ class recorder {
   /// flight_ring.hpp. 0 records: disables it. Requires: at most one size other than 0 in a recorder's life.
   void flight(std::size_t records, double from_s = 1e-6);
   /// Moves the rings' records to the recorder's own memory, so that the rings do not overflow. At most trace_limit()
-  /// records are kept.
+  /// records are kept. With stream_to() they go to the sink instead, with all samples and marks. May wait for the sink;
+  /// no other function but collect_trace(), forget_trace() and stream_to() waits for it.
   void drain();
+  /// From now on drain() passes the trace to `sink`; null: keeps it in memory again, after a last drain. `locality`, of
+  /// `localities`: which process of a job this is.
+  void stream_to(trace_sink* sink, unsigned locality = 0, unsigned localities = 1);
+  /// Drains `source`, too, while it exists.
+  void add_source(std::weak_ptr<trace_source> source);
   /// Sets the number of trace records to keep, 32 bytes each; further ones are dropped and counted.
   void set_trace_limit(std::uint64_t records);
   /// The limit set by set_trace_limit().
   [[nodiscard]] std::uint64_t trace_limit() const;
-  /// Records kept by drain().
+  /// Records kept by drain(), or passed to a sink.
   std::uint64_t traced() const;
   /// Records lost because a ring or the recorder's memory was full.
   std::uint64_t trace_lost() const;

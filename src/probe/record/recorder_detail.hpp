@@ -19,6 +19,7 @@
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/trace_ring.hpp"
+#include "probe/record/trace_sink.hpp"
 #include "probe/record/wait_log.hpp"
 
 namespace plx::probe {
@@ -104,6 +105,15 @@ struct recorder::state {
 
   explicit state(unsigned most_workers) : workers(most_workers) {}
 
+  // Held while the rings are drained, and taken before `mutex`: a sink may block for long.
+  std::mutex drain_mutex;
+  trace_sink* sink = nullptr;  // guarded by drain_mutex, and so are the members up to `streamed`
+  std::vector<std::weak_ptr<trace_source>> sources;
+  std::vector<std::string> names_passed;  // of workers, to the sink
+  std::uint64_t lost_before = 0, streamed_before = 0;
+  unsigned rounds = 0;
+  std::atomic<std::uint64_t> streamed{0};
+
   idle_balance balance;
   worker_list workers;
   std::vector<std::string> worker_names;  // under `mutex`
@@ -156,6 +166,9 @@ struct recorder::state {
     const std::lock_guard lock(mutex);
     for (auto& w : workers) w->log.set_mode(on ? w->log.mode() | bit : w->log.mode() & ~bit);
   }
+  /// Requires: drain_mutex is held, and there is a sink.
+  void drain_to_sink(bool last);
+  /// Requires: drain_mutex and mutex are held.
   void drain_locked() {
     for (auto& w : workers) {
       if (!w->ring) continue;

@@ -1,87 +1,20 @@
 // Converts the workers' records into trace_data.
 #include "probe/record/trace_data.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "base/process.hpp"
 #include "probe/record/recorder_detail.hpp"
-#include "probe/record/trace_ring.hpp"
+#include "probe/record/slice_reader.hpp"
 #include "probe/record/wait_log.hpp"
 
 namespace plx::probe {
 namespace {
-
-/// Reassembles a worker's records: a link belongs to the slice after it.
-struct slice_reader {
-  std::vector<trace_slice>& slices;
-  trace_data& all;
-  const task_id first;  // the base of the worker's ids
-  std::vector<trace_edge>& edges = all.edges;
-  std::size_t first_lock = all.locks.size();  // of those whose slice has not been read
-  trace_record link{};
-  trace_edge edge{};
-
-  void take(const trace_record& r) {
-    if ((r.flags & detail::is_packed) != 0) {
-      const detail::unpacked_slice u = detail::unpack_slice(r, first);
-      slices.push_back(u.slice);
-      if (u.cause != 0) edges.push_back({.from = u.cause, .to = u.slice.id, .when = u.slice.ready});
-      attribute_locks();
-    } else if ((r.flags & trace_record::is_edge) != 0) {
-      edges.push_back({.from = r.begin, .to = r.end, .when = r.key});
-      edge = edges.back();
-    } else if ((r.flags & trace_record::is_more) != 0) {
-      if (static_cast<name_id>(edge.from) != r.name) return;  // the record before was lost, and is counted
-      detail::packed_targets targets{r.begin, r.end, r.key};
-      const std::size_t before = edges.size();
-      while (const task_id to = detail::take_target(targets, first))
-        edges.push_back({.from = edge.from, .to = to, .when = edge.when});
-      std::reverse(edges.begin() + static_cast<std::ptrdiff_t>(before), edges.end());
-    } else if ((r.flags & trace_record::is_link) != 0) {
-      link = r;
-    } else if ((r.flags & trace_record::is_lock) != 0) {
-      all.locks.push_back({.taken = r.begin,
-                           .released = r.end,
-                           .object = r.key,
-                           .name = r.name,
-                           .waits = r.flags >> trace_record::every_shift});
-    } else if ((r.flags & trace_record::is_placement) != 0) {
-      all.placements.push_back({.task = r.begin,
-                                .worker = static_cast<std::uint32_t>(r.end),
-                                .priority = static_cast<std::uint32_t>(r.end >> 32)});
-    } else {
-      slices.push_back({.begin = r.begin,
-                        .end = r.end,
-                        .key = r.key,
-                        .id = link.begin,
-                        .ready = std::min<ticks>(link.key, r.begin),
-                        .name = r.name,
-                        .finished = (r.flags & trace_record::finished) != 0,
-                        .resumed = (r.flags & trace_record::resumed) != 0,
-                        .every = static_cast<std::uint16_t>(std::max(r.flags >> trace_record::every_shift, 1u))});
-      if (link.end != 0) edges.push_back({.from = link.end, .to = link.begin, .when = slices.back().ready});
-      link = {};
-      attribute_locks();
-    }
-  }
-
-  /// The slice just read released the locks before it. If it was lost, they belong to no later one.
-  void attribute_locks() {
-    const trace_slice& s = slices.back();
-    std::size_t kept = first_lock;
-    for (std::size_t i = first_lock; i < all.locks.size(); ++i) {
-      trace_lock l = all.locks[i];
-      if (s.id == 0 || l.released < s.begin || l.taken > s.end) continue;
-      l.task = s.id;
-      l.released = std::min(l.released, s.end);
-      all.locks[kept++] = l;
-    }
-    all.locks.resize(kept);
-    first_lock = kept;
-  }
-  /// Locks that were released in a slice that has not ended yet are unknown.
-  void end() { all.locks.resize(first_lock); }
-};
 
 /// Capacity for everything that take() may append: growth would hold the trace twice, while unused capacity costs
 /// nothing.
@@ -124,7 +57,84 @@ void recorder::mark(std::string_view category, std::string_view text) {
   state_->marks.push_back({now, std::string(category), std::string(text)});
 }
 
+void recorder::state::drain_to_sink(bool last) {
+  constexpr unsigned flush_every = 25;
+  trace_sink& to = *sink;
+  std::vector<trace_sample> new_samples;
+  std::vector<trace_mark> new_marks;
+  trace_totals total;
+  std::vector<std::pair<unsigned, std::string>> renamed;
+  {
+    const std::lock_guard lock(mutex);
+    new_samples.swap(samples);
+    new_marks.swap(marks);
+    for (unsigned i = 0, n = workers.size(); i < n; ++i) {
+      const std::string name = i < worker_names.size() ? worker_names[i] : std::string();
+      if (i < names_passed.size() && names_passed[i] == name) continue;
+      if (i >= names_passed.size()) names_passed.emplace_back();
+      renamed.emplace_back(i, names_passed[i] = name);
+    }
+    total.share = share;
+  }
+  for (const auto& [row, name] : renamed) to.row(row, name, 0);
+  for (unsigned i = 0, n = workers.size(); i < n; ++i) {
+    trace_ring* const ring = workers[i]->log.ring();
+    if (ring == nullptr) continue;
+    const std::size_t drained =
+        ring->drain_spans([&](std::span<const trace_record> records) { to.records(i, records); });
+    streamed.fetch_add(drained, std::memory_order_relaxed);
+  }
+  const std::uint64_t before = lanes.kept();
+  lanes.drain(to, last || ++rounds % flush_every == 0);
+  const std::uint64_t after = lanes.kept();
+  if (after < before) streamed.fetch_add(before - after, std::memory_order_relaxed);
+  for (const trace_sample& s : new_samples) to.sample(s);
+  for (const trace_mark& m : new_marks) to.mark(m);
+  std::erase_if(sources, [&](const auto& weak) {
+    const auto source = weak.lock();
+    if (source != nullptr) source->drain(to);
+    return source == nullptr;
+  });
+  to.drained();
+  {
+    const std::lock_guard lock(mutex);
+    total.lost = lost_locked() - lost_before;
+  }
+  total.records = streamed.load(std::memory_order_relaxed) - streamed_before;
+  total.ended = last;
+  to.totals(total);
+}
+
+void recorder::stream_to(trace_sink* sink, unsigned locality, unsigned localities) {
+  state& s = *state_;
+  const std::lock_guard draining(s.drain_mutex);
+  if (s.sink != nullptr) s.drain_to_sink(true);
+  s.sink = sink;
+  if (sink == nullptr) return;
+  {
+    const std::lock_guard lock(s.mutex);
+    s.lost_before = s.lost_locked();
+  }
+  s.streamed_before = s.streamed.load(std::memory_order_relaxed);
+  s.names_passed.clear();
+  const double now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  sink->begin({.origin = s.origin,
+               .ticks_per_second = ticks_per_second(),
+               .unix_s = now_s - seconds(now_ticks() - s.origin),
+               .locality = locality,
+               .localities = localities,
+               .space = s.space,
+               .process = static_cast<std::uint32_t>(::getpid()),
+               .host = host_name()});
+}
+
+void recorder::add_source(std::weak_ptr<trace_source> source) {
+  const std::lock_guard draining(state_->drain_mutex);
+  state_->sources.push_back(std::move(source));
+}
+
 void recorder::forget_trace() {
+  const std::lock_guard draining(state_->drain_mutex);
   const std::lock_guard lock(state_->mutex);
   state_->drain_locked();
   for (const auto& w : state_->workers) w->kept.clear();
@@ -135,6 +145,7 @@ void recorder::forget_trace() {
 }
 
 trace_data recorder::collect_trace() {
+  const std::lock_guard draining(state_->drain_mutex);
   const std::lock_guard lock(state_->mutex);
   state_->drain_locked();
   trace_data all;
@@ -158,7 +169,7 @@ trace_data recorder::collect_trace() {
   all.locks.reserve(size.locks);
   all.placements.reserve(size.placements);
   for (const auto& w : state_->workers) {
-    slice_reader reader{all.workers.emplace_back(), all, detail::first_id_of(w->log.index(), state_->space)};
+    detail::slice_reader reader{all.workers.emplace_back(), all, detail::first_id_of(w->log.index(), state_->space)};
     reader.slices.reserve(slices[all.workers.size() - 1]);
     for (const auto& piece : w->kept)
       for (const trace_record& r : piece) reader.take(r);

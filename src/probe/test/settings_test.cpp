@@ -23,28 +23,27 @@ TEST(Settings, NothingIsMeasuredByDefault) {
 }
 
 TEST(Settings, TheEnvironmentEnablesSettings) {
-  const variable trace("PLX_TRACE", "otf2, json"), profile("PLX_PROFILE", "1"), tree("PLX_TREE", "1");
+  const variable trace("PLX_TRACE", "1"), profile("PLX_PROFILE", "1");
   const auto s = settings_from_environment();
   ASSERT_TRUE(s) << s.error().message;
   EXPECT_TRUE(s->any());
-  EXPECT_TRUE(has_word(s->trace, "otf2") && has_word(s->trace, "json") && !has_word(s->trace, "otf"));
+  EXPECT_TRUE(s->trace);
   EXPECT_EQ(s->profile, "screen,csv");
-  EXPECT_TRUE(s->tree);
 }
 
 TEST(Settings, PrecedenceIsArgumentsEnvironmentFile) {
   const std::string path = temporary_path("settings.toml");
-  ASSERT_TRUE(write_file(path, "[plx]\ntrace = \"json\"\noutput = \"from-file\"\nscatter = 0.25\n"));
-  const variable file("PLX_CONFIG", path.c_str()), trace("PLX_TRACE", "otf2"), output("PLX_OUTPUT", "from-env");
-  std::string a0 = "program", a1 = "--plx:output=from-arguments", a2 = "--other=1", a3 = "--plx:graph";
+  ASSERT_TRUE(write_file(path, "[plx]\nprofile = \"csv\"\noutput = \"from-file\"\ntrace-budget = 0.25\n"));
+  const variable file("PLX_CONFIG", path.c_str()), profile("PLX_PROFILE", "tau"), output("PLX_OUTPUT", "from-env");
+  std::string a0 = "program", a1 = "--plx:output=from-arguments", a2 = "--other=1", a3 = "--plx:trace";
   char* argv[] = {a0.data(), a1.data(), a2.data(), a3.data(), nullptr};
   int argc = 4;
   const auto s = settings_from_arguments(argc, argv);
   ASSERT_TRUE(s) << s.error().message;
-  EXPECT_EQ(s->scatter, 0.25);
-  EXPECT_EQ(s->trace, "otf2");
+  EXPECT_EQ(s->trace_budget, 0.25);
+  EXPECT_EQ(s->profile, "tau");
   EXPECT_EQ(s->output, "from-arguments");
-  EXPECT_TRUE(s->graph);
+  EXPECT_TRUE(s->trace);
   ASSERT_EQ(argc, 2);
   EXPECT_STREQ(argv[1], "--other=1");
   EXPECT_EQ(argv[2], nullptr);
@@ -83,16 +82,16 @@ TEST(Settings, AMistypedVariableIsReportedWithTheNearestOne) {
 }
 
 TEST(Settings, ErrorsSuggestTheNearestKey) {
-  EXPECT_EQ(error_of("--plx:trase=json"), "unknown option '--plx:trase'; did you mean '--plx:trace'?");
-  EXPECT_NE(error_of("--plx:trase=json").find("trace"), std::string::npos) << error_of("--plx:trase=json");
-  EXPECT_NE(error_of("--plx:trace=jsn").find("expected a list of json, otf2, what-if, found 'jsn'"), std::string::npos)
-      << error_of("--plx:trace=jsn");
-  EXPECT_NE(error_of("--plx:scatter=2").find("--plx:scatter"), std::string::npos) << error_of("--plx:scatter=2");
+  EXPECT_EQ(error_of("--plx:trase=1"), "unknown option '--plx:trase'; did you mean '--plx:trace'?");
+  EXPECT_NE(error_of("--plx:trase=1").find("trace"), std::string::npos) << error_of("--plx:trase=1");
+  EXPECT_NE(error_of("--plx:profile=csb").find("expected a list of screen, csv, tau, found 'csb'"), std::string::npos)
+      << error_of("--plx:profile=csb");
+  EXPECT_NE(error_of("--plx:trace-budget=2").find("--plx:trace-budget"), std::string::npos);
   EXPECT_EQ(error_of("--plx:print-counter=/a/x,idle"),
             "print-counter = '/a/x,idle': expected /object{instance}/name@parameters, found 'idle'");
   EXPECT_EQ(error_of("--plx:sample-counter=/a{x"), "sample-counter = '/a{x': its braces do not match");
   EXPECT_NE(error_of("--plx:print-format=xml").find("csv"), std::string::npos);
-  EXPECT_NE(error_of("--plx:tree=perhaps").find("tree"), std::string::npos);
+  EXPECT_NE(error_of("--plx:trace=perhaps").find("trace"), std::string::npos);
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ TEST(Session, AConsumerThatDoesNotReadLosesNoRecords) {
   {
     session s(r, counters,
               {.output = temporary_path("unread"),
-               .trace = "json",
+               .trace = true,
                .trace_records = 1 << 12,
                .print_counter = "/app/*",
                .print_interval_s = 0.001,

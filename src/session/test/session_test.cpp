@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "probe/record/test/temporary_test.hpp"
-#include "probe/record/text_sink.hpp"
+#include "trace/file/trace_reader.hpp"
 
 namespace plx::probe {
 namespace {
@@ -17,13 +19,16 @@ TEST(Session, WritesRequestedFilesAtTheEnd) {
   recorder r(1);
   counter_registry counters;
   {
-    session s(r, counters, {.output = folder, .profile = "csv", .trace = "json"});
+    session s(r, counters, {.output = folder, .profile = "csv", .trace = true});
     r.worker(0).record({.name = register_name("work"), .begin = now_ticks(), .end = now_ticks() + 1000});
     ASSERT_TRUE(s.finish());
   }
   EXPECT_TRUE(std::filesystem::exists(folder + "/profile.csv"));
   EXPECT_TRUE(std::filesystem::exists(folder + "/waits.csv"));
-  EXPECT_TRUE(std::filesystem::exists(text_sink::compressed_name(folder + "/trace.json")));
+  const auto trace = load_trace({folder + "/trace.plxt"});
+  ASSERT_TRUE(trace) << trace.error().message;
+  EXPECT_EQ(trace->trace.data.workers.at(0).size(), 1u);
+  EXPECT_TRUE(trace->warnings.empty());
 }
 
 TEST(Session, WritesDuringTheRunAndAtTheEnd) {
@@ -56,6 +61,35 @@ TEST(Session, AFolderThatCannotBeCreatedIsAnErrorOfOneLine) {
   const auto done = s.finish();
   ASSERT_FALSE(done);
   EXPECT_NE(done.error().message.find("/proc/no/such"), std::string::npos);
+}
+
+TEST(Session, TheTraceIsWrittenWhileTheProgramRuns) {
+  const std::string folder = temporary_path("session_trace");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  counter_registry counters;
+  session s(r, counters, {.output = folder, .trace = true});
+  r.worker(0).record({.name = register_name("work"), .begin = now_ticks(), .end = now_ticks() + 1000});
+  while (load_trace({folder + "/trace.plxt"}).value().trace.data.records == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ASSERT_TRUE(s.finish());
+}
+
+TEST(Session, WithoutAFileForTheTraceTheProgramGoesOn) {
+  const std::string folder = temporary_path("session_no_trace");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder + "/trace.plxt");
+  recorder r(1);
+  counter_registry counters;
+  testing::internal::CaptureStderr();
+  {
+    session s(r, counters, {.output = folder, .trace = true});
+    r.worker(0).record({.name = register_name("work"), .begin = now_ticks(), .end = now_ticks() + 1000});
+  }
+  const std::string text = testing::internal::GetCapturedStderr();
+  EXPECT_NE(text.find("trace.plxt': Is a directory"), std::string::npos) << text;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+  EXPECT_EQ(r.trace_lost(), 0u);
 }
 
 TEST(Session, FilesThatCannotBeWrittenAreReportedWithoutALog) {

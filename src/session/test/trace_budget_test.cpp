@@ -10,6 +10,7 @@
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "session/session.hpp"
+#include "trace/file/trace_reader.hpp"
 
 namespace plx::probe {
 namespace {
@@ -178,12 +179,12 @@ TEST(TraceBudget, OfASession) {
   counter_registry counters;
   testing::internal::CaptureStderr();
   {
-    session s(r, counters, {.output = folder, .trace = "json", .trace_budget = 1e-6});
+    session s(r, counters, {.output = folder, .trace = true, .trace_budget = 1e-6});
     for (int i = 0; i < 1000 && (r.worker(0).mode() & worker_log::tracing) != 0; ++i) record_some(r, 50e-9);
     EXPECT_EQ(r.worker(0).mode() & worker_log::tracing, 0u);
   }
   EXPECT_THAT(testing::internal::GetCapturedStderr(), HasSubstr("no task is traced any more"));
-  EXPECT_THAT(read_file(folder + "/measurement.json").value(), HasSubstr("\"share\":0.01,"));
+  EXPECT_EQ(load_trace({folder + "/trace.plxt"}).value().trace.data.share, 0.01);
   std::filesystem::remove_all(folder);
 }
 

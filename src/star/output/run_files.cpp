@@ -15,7 +15,6 @@
 #include "rt/runtime.hpp"
 #include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
-#include "trace/task_files.hpp"
 
 namespace plx::star {
 
@@ -36,8 +35,13 @@ run_files::run_files(simulation& sim, const run_request& request)
     : sim_(sim),
       request_(request),
       folder_(request.out),
+      measured_(is_root(net()) ? folder_.path() : folder_.folder_of(net().here())),
       series_(sim.options().output.series, sim.settings().hydro.n_species, sim.settings().time_unit),
-      window_(sim.tasks().recorder(), !request.trace && !probe::wants_trace(*sim.tasks().options().measure)),
+      window_(sim.tasks().recorder(),
+              sim.tasks().options().measure->trace ? trace_window::steps::nothing
+              : request.trace                      ? trace_window::steps::all
+                                                   : trace_window::steps::windows,
+              measured_ + "/trace.plxt", static_cast<unsigned>(net().here()), static_cast<unsigned>(net().count())),
       diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
       begin_s_(monotonic_seconds()),
       ledger_(sim.options(), sim.settings()) {
@@ -49,7 +53,6 @@ run_files::run_files(simulation& sim, const run_request& request)
   summary_.code_units = sim.settings().code_units;
   summary_.workers = sim.tasks().worker_count();
   summary_.localities = net().count();
-  measured_ = is_root(net()) ? folder_.path() : folder_.folder_of(net().here());
 }
 
 run_files::~run_files() = default;
@@ -140,6 +143,7 @@ result<void> run_files::begin() {
   if (auto r = make_folders(); !r) return r;
   const auto write_first = [&, this]() -> result<void> {
     if (auto r = log_to_file(measured_ + "/log.txt", log_level::info); !r) return r;
+    if (auto r = window_.begin(); !r) return r;
     if (!is_root(net())) return {};
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
     begun_ = true;
@@ -193,7 +197,6 @@ result<void> run_files::after_step(std::uint32_t wished) {
   if (auto r = write_due_series(before, wished); !r) return r;
   if (o.counters_interval_s > 0.0 && wall_s() - counters_s_ >= o.counters_interval_s)
     if (auto r = append_counters(); !r) return r;
-  if (request_.trace) sim_.tasks().recorder().drain();
   window_.after_step(sim_.steps());
   if (wall_s() - diagnosed_s_ >= 0.1) {
     diagnosed_s_ = wall_s();

@@ -11,7 +11,6 @@
 #include "mesh/files/checkpoint.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
-#include "probe/record/text_sink.hpp"
 #include "probe/settings.hpp"
 #include "rt/measure/scheduler_counters.hpp"
 #include "rt/runtime.hpp"
@@ -21,7 +20,6 @@
 #include "star/output/run_files.hpp"
 #include "star/step/gas_step.hpp"
 #include "trace/profile.hpp"
-#include "trace/trace_export.hpp"
 
 namespace plx::star {
 
@@ -181,10 +179,7 @@ result<run_files::kept_bytes> run_files::kept_tables() const {
 result<void> run_files::write_profile() {
   probe::recorder& r = sim_.tasks().recorder();
   if (auto w = probe::write_profile_csv(r, measured_ + "/profile.csv"); !w) return w;
-  if (auto w = r.write_waits_csv(measured_ + "/waits.csv"); !w) return w;
-  return request_.trace
-             ? probe::write_json_trace(r.collect_trace(), probe::text_sink::compressed_name(measured_ + "/trace.json"))
-             : result<void>();
+  return r.write_waits_csv(measured_ + "/waits.csv");
 }
 
 // Writes the input of the report and of `parallax diagnose`: diagnose.csv, workers.csv and the tables of tasks.
@@ -193,8 +188,8 @@ result<void> run_files::write_tasks() {
   const auto cost =
       rt.options().measure->diagnose ? probe::registration() : detail::add_task_cost_counter(rt.counters());
   if (auto w = diagnosis_.write(measured_); !w) return w;
-  window_.end();
-  return write_task_tables(request_.trace ? rt.recorder().collect_trace() : window_.data(), measured_);
+  if (auto w = window_.end(); !w) return w;
+  return write_task_tables(window_.data(), measured_);
 }
 
 result<void> run_files::write_exact() const {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 #include <vector>
@@ -11,47 +12,97 @@
 #include "base/file.hpp"
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
+#include "trace/file/trace_reader.hpp"
 #include "trace/task_plots.hpp"
-#include "trace/trace_file.hpp"
 #include "trace/trace_graph.hpp"
 
 namespace plx::star {
 
+trace_window::~trace_window() {
+  if (file_ == nullptr) return;
+  recorder_.trace(false);
+  recorder_.stream_to(nullptr);
+}
+
+void trace_window::keep(result<void> r) {
+  if (failed_ && !r) failed_ = std::move(r);
+}
+
+result<void> trace_window::start(const std::string& path) {
+  auto created = probe::trace_writer::create(path);
+  if (!created) return created.error();
+  file_ = *std::move(created);
+  if (which_ == steps::all)
+    recorder_.stream_to(file_.get(), locality_, localities_);
+  else
+    recorder_.stream_to(file_.get());
+  return {};
+}
+
+/// Reads back what was written.
+result<void> trace_window::stop() {
+  recorder_.trace(false);
+  recorder_.stream_to(nullptr);
+  const std::string error_of_file = file_->error();
+  file_.reset();
+  if (!error_of_file.empty()) return error{error_of_file};
+  const std::string path = which_ == steps::all ? path_ : unfinished();
+  auto read = probe::load_trace({path});
+  if (!read) return read.error();
+  data_ = std::move(read->trace.data);
+  return {};
+}
+
+result<void> trace_window::begin() { return which_ == steps::all ? start(path_) : result<void>(); }
+
 void trace_window::after_step(std::int64_t step) {
-  if (!wanted_) return;
-  if (open_) {
+  if (which_ == steps::nothing || !failed_) return;
+  if (file_ != nullptr) {
     newest_ = step;
     recorder_.drain();
-    if (recorder_.traced() >= most_records || monotonic_seconds() - begin_s_ >= most_s) close();
-  } else if (step >= next_) {
+    const bool long_enough =
+        recorder_.traced() - records_before_ >= most_records || monotonic_seconds() - begin_s_ >= most_s;
+    if (which_ == steps::windows && long_enough) close();
+  } else if (which_ == steps::windows && step >= next_) {
     open(step);
   }
 }
 
-void trace_window::end() {
-  if (open_ && newest_ > opened_ && (data_.records == 0 || newest_ - opened_ >= last_ - first_)) close();
-  if (open_) recorder_.trace(false);
-  open_ = false;
+result<void> trace_window::end() {
+  if (file_ == nullptr) return failed_;
+  if (which_ == steps::all)
+    keep(stop());
+  else if (newest_ > opened_ && (data_.records == 0 || newest_ - opened_ >= last_ - first_))
+    close();
+  if (file_ != nullptr) {
+    recorder_.trace(false);
+    recorder_.stream_to(nullptr);
+    file_.reset();
+  }
+  std::error_code ignored;
+  if (which_ == steps::windows) std::filesystem::remove(unfinished(), ignored);
+  return failed_;
 }
 
 void trace_window::open(std::int64_t step) {
   recorder_.forget_trace();
-  lost_before_ = recorder_.trace_lost();
+  keep(start(unfinished()));
+  if (file_ == nullptr) return;
   recorder_.trace(true, std::size_t{1} << 17);
   opened_ = newest_ = step;
   begin_s_ = monotonic_seconds();
-  open_ = true;
+  records_before_ = recorder_.traced();
 }
 
 void trace_window::close() {
-  recorder_.trace(false);
-  data_ = recorder_.collect_trace();
-  data_.lost -= std::min(data_.lost, lost_before_);
-  recorder_.forget_trace();
+  keep(stop());
+  if (std::error_code failed; failed_ && locality_ == 0) {
+    std::filesystem::rename(unfinished(), path_, failed);
+    if (failed) keep(error{fmt::format("cannot rename '{}': {}", unfinished(), failed.message())});
+  }
   first_ = opened_ + 1;
   last_ = newest_;
   next_ = std::max(2 * opened_, newest_ + 1);
-  open_ = false;
 }
 
 namespace {
@@ -85,7 +136,6 @@ result<void> write_task_tables(const probe::trace_data& data, const std::string&
   if (auto r = write_timeline(data, file("timeline.csv"), most); !r) return r;
   if (auto r = probe::write_concurrency_csv(data, file("concurrency.csv"), 400); !r) return r;
   if (auto r = probe::write_scatter_csv(data, graph, share, file("scatter.csv")); !r) return r;
-  if (auto r = probe::write_what_if_trace(data, file("what_if.trace")); !r) return r;
   const probe::critical_path_report path = probe::report_critical_path(graph, data);
   if (auto r = probe::write_critical_path_csv(path, file("critical_path.csv")); !r) return r;
   return probe::write_critical_path_json(path, file("critical_path.json"));

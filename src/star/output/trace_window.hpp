@@ -1,32 +1,44 @@
-// Traces every task in some steps of a run, at negligible cost: the source of the report's timeline and critical path.
+// Traces every task in some steps of a run, at negligible cost, or in all of them: the source of the report's timeline
+// and critical path, and of trace.plxt.
 //
 // A window begins at step 1, and again whenever the number of steps has doubled; the last complete one is kept. It ends
 // after the first step by which it has lasted half a second or recorded 50,000 slices: never within a step, so a long
 // step makes a long window. Records for which the buffers have no room are counted as dropped.
 // Thread safety: used by the thread that calls step(), between steps. Cost: that of tracing (docs/probe.md), in a few
 // windows; a buffer of 2^17 records of 32 bytes, 4 MiB, per worker, kept until the run ends, and the records of the
-// kept window. Private to star. Example: star/output/test/trace_window_test.cpp
+// kept window. Errors: end() returns the first. Private to star. Example: star/output/test/trace_window_test.cpp
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "base/result.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/trace_data.hpp"
+#include "trace/file/trace_writer.hpp"
 
 namespace plx::star {
 
 class trace_window {
  public:
-  /// `wanted`: false if tracing is already in use.
-  trace_window(probe::recorder& r, bool wanted) : recorder_(r), wanted_(wanted) {}
+  /// Which steps are traced. `nothing`: tracing is already in use.
+  enum class steps : std::uint8_t { nothing, windows, all };
 
+  /// `path`: the trace file of the kept window, of locality 0 alone, or of all steps.
+  trace_window(probe::recorder& r, steps which, std::string path, unsigned locality = 0, unsigned localities = 1)
+      : recorder_(r), which_(which), path_(std::move(path)), locality_(locality), localities_(localities) {}
+  ~trace_window();
+
+  /// Begins the trace of all steps, with what the recorder has recorded before. The folder of the file must exist.
+  result<void> begin();
   /// Call it after each step.
   void after_step(std::int64_t step);
-  /// Ends a window that is open. Call it before data().
-  void end();
+  /// Ends a window that is open, or the trace. Call it before data().
+  result<void> end();
 
-  /// The records of the kept window; empty if there was none.
+  /// The records of the kept window, or of all steps; empty if there are none.
   [[nodiscard]] const probe::trace_data& data() const noexcept { return data_; }
   /// The first and the last step of the kept window.
   [[nodiscard]] std::int64_t first_step() const noexcept { return first_; }
@@ -36,16 +48,23 @@ class trace_window {
   static constexpr double most_s = 0.5;
 
  private:
+  result<void> start(const std::string& path);
+  result<void> stop();
   void open(std::int64_t step);
   void close();
+  void keep(result<void> r);
+  [[nodiscard]] std::string unfinished() const { return path_ + ".part"; }
 
   probe::recorder& recorder_;
-  const bool wanted_;
-  bool open_ = false;
-  std::int64_t next_ = 1;                 // the step after which the next window opens
-  std::int64_t opened_ = 0, newest_ = 0;  // the step before the open window's first, and its newest
+  const steps which_;
+  const std::string path_;
+  const unsigned locality_, localities_;
+  std::unique_ptr<probe::trace_writer> file_;  // while a trace is open
+  result<void> failed_;                        // the first error
+  std::int64_t next_ = 1;                      // the step after which the next window opens
+  std::int64_t opened_ = 0, newest_ = 0;       // the step before the open window's first, and its newest
   double begin_s_ = 0;
-  std::uint64_t lost_before_ = 0;
+  std::uint64_t records_before_ = 0;
   std::int64_t first_ = 0, last_ = 0;  // of the kept one
   probe::trace_data data_;
 };

@@ -1,4 +1,4 @@
-#include "trace/task_files.hpp"
+#include "trace/task_plots.hpp"
 
 #include <gtest/gtest.h>
 

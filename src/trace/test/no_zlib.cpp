@@ -1,11 +1,13 @@
-// The files of a run in a build without zlib: this program has its own copy of text_sink.cpp, compiled without it.
+// The JSON trace in a build without zlib: this program has its own copy of text_sink.cpp, compiled without it.
 #include <unistd.h>
 
 #include <cstdio>
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "trace/task_files.hpp"
+#include "probe/record/recorder.hpp"
+#include "probe/record/text_sink.hpp"
+#include "trace/trace_export.hpp"
 
 int main() {
   using namespace plx::probe;
@@ -16,7 +18,7 @@ int main() {
   r.trace(true, 64);
   const plx::ticks now = plx::now_ticks();
   r.worker(0).record({.name = register_name("work"), .begin = now, .end = now + 100, .id = 1});
-  const auto done = write_task_files(r, {.output = folder, .trace = "json"});
+  const auto done = write_json_trace(r.collect_trace(), text_sink::compressed_name(folder + "/trace.json"));
   const auto trace = plx::read_file(folder + "/trace.json");
   std::filesystem::remove_all(folder);
   const bool right = done && trace && trace->starts_with("{\"displayTimeUnit\"");

@@ -17,7 +17,7 @@ using testing::Not;
 
 /// "wi main" creates 8 tasks of 50 us of "wi work", recorded on two workers, the last 30 us of each under a lock. The
 /// ticks of its machine are nanoseconds.
-stored_trace locked_run() {
+loaded_trace locked_run() {
   trace_builder b(2);
   b.piece(0, 1, "wi main", 0, 1000, false);
   ticks now[2] = {1000, 1000}, free = 0;
@@ -39,7 +39,7 @@ stored_trace locked_run() {
     b.edge(id, join_bit | 1, now[w]);
   }
   b.piece(0, 1, "wi main", free, free + 1000, true, true).ready(free).edge(join_bit | 1, 1, free);
-  stored_trace s;
+  loaded_trace s;
   s.trace.data = b.data;
   s.ticks_per_second = 1e9;
   return s;
@@ -103,7 +103,7 @@ TEST(WhatIfReport, AnUnknownNameIsALineWithTheNearest) {
 }
 
 TEST(WhatIfReport, ReplaysThatAreFarOffGiveNoPredictions) {
-  stored_trace s = locked_run();
+  loaded_trace s = locked_run();
   auto& slices = s.trace.data.workers[0];  // it began long after it was ready, for no reason that the trace has
   for (trace_slice& t : slices)
     if (t.id == 1 && t.resumed) t.begin += 100'000, t.end += 100'000;
@@ -117,7 +117,7 @@ TEST(WhatIfReport, ReplaysThatAreFarOffGiveNoPredictions) {
 }
 
 TEST(WhatIfReport, IncompleteTracesGiveNoPredictions) {
-  stored_trace s = locked_run();
+  loaded_trace s = locked_run();
   s.trace.data.records = 100, s.trace.data.lost = 50;
   EXPECT_THAT(predict_changes(s, {})->refusal, HasSubstr("50 of 150 trace records were dropped"));
   s = locked_run();
@@ -127,7 +127,7 @@ TEST(WhatIfReport, IncompleteTracesGiveNoPredictions) {
   for (auto& w : s.trace.data.workers)
     for (trace_slice& t : w) t.id = 0;
   EXPECT_THAT(predict_changes(s, {})->refusal, HasSubstr("no dependencies between tasks"));
-  EXPECT_THAT(predict_changes(stored_trace{}, {})->refusal, HasSubstr("no tasks"));
+  EXPECT_THAT(predict_changes(loaded_trace{}, {})->refusal, HasSubstr("no tasks"));
 }
 
 TEST(WhatIfReport, IsATableOrJson) {

@@ -4,7 +4,7 @@
     threads.csv                           by plx-exec: the rows of workers.csv are then threads, each with its own begin
     device_profile.csv                    the same settings, if a device was used
     diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
-    critical_path.json                    by the setting critical-path=1
+    critical_path.json                    by plx-trace critical, from a trace (PLX_TRACE=1)
     job.json                              of a job of many processes: all localities, all task types
 Example to read: tests/performance/test_diagnosis.py.
 """
@@ -376,7 +376,7 @@ class Evidence:
         if self.series("/machine/memory/resident") is None:
             gone.append(("memory and input/output", "diagnose.csv", "PLX_DIAGNOSE=1"))
         if self.has_workers and self.span_s is None and self.share(self.idle_s) >= 0.1:
-            gone.append(("chains of dependent tasks", "critical_path.json", "PLX_CRITICAL_PATH=1"))
+            gone.append(("chains of dependent tasks", "critical_path.json", "PLX_TRACE=1 and then plx-trace critical RUN"))
         return gone
 
     def figures(self) -> dict:

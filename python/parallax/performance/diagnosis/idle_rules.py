@@ -301,7 +301,7 @@ def chains(e: Evidence, idle_s: float):
     if not _long_path(e):
         return None  # one long task is no chain: imbalance() reports it
     path_s, kinds = e.span_s, path_kinds(e)
-    most, what_if = "", "" if kinds else " PLX_CRITICAL_PATH=1 names the tasks on it."
+    most, what_if = "", "" if kinds else " plx-trace critical RUN (PLX_TRACE=1) names the tasks on it."
     if kinds:
         name, on_path_s, n, half_s = kinds[0]
         most = f', {share_text(on_path_s / path_s)} of it "{short(name)}" in {plural(n, "slice")}'

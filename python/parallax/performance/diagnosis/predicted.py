@@ -1,6 +1,6 @@
 """The gain from fixing the first finding, by replay of the run's trace with plx-what-if (docs/probe.md, What-if by replay).
 
-Without what_if.trace, or without the program, nothing is predicted. Example to read:
+Without trace.plxt, or without the program, nothing is predicted. Example to read:
 python/tests/performance/test_diagnosis_predicted.py.
 """
 
@@ -18,7 +18,7 @@ longest_s = 60.0  # of the replay
 
 def predict(e: Evidence, finding: Finding) -> str:
     """Adds the gain to the finding's text. Returns why the replay makes no predictions, "" if it does or has no question."""
-    question, trace, program = _question(e, finding), e.folder / "what_if.trace", shutil.which("plx-what-if")
+    question, trace, program = _question(e, finding), e.folder / "trace.plxt", shutil.which("plx-what-if")
     if not question or program is None or not trace.exists():
         return ""
     try:

@@ -24,7 +24,7 @@ TEST(runtime_policies, a_periodic_one_decides_and_the_run_folder_tells) {
   {
     auto measure = std::make_shared<probe::settings>();
     measure->output = folder;
-    measure->trace = "json";
+    measure->trace = true;
     runtime rt({.workers = 2, .bind = false, .measure = measure});
     auto cap = rt.actuators().find_as<std::int64_t>("worker-cap").value();
     std::atomic<bool> done{false};

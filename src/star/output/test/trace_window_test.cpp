@@ -8,6 +8,7 @@
 #include "probe/record/test/temporary_test.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
+#include "trace/file/trace_reader.hpp"
 
 namespace plx::star {
 namespace {
@@ -22,6 +23,12 @@ void step(runtime& rt) {
 }
 
 struct TraceWindow : testing::Test {
+  using steps = trace_window::steps;
+
+  TraceWindow() { std::filesystem::create_directories(folder); }
+  ~TraceWindow() override { std::filesystem::remove_all(folder); }
+
+  const std::string folder = probe::temporary_path("trace_window"), path = folder + "/trace.plxt";
   runtime rt{{.workers = 2}};
   std::size_t slices(const trace_window& w) const {
     std::size_t n = 0;
@@ -31,21 +38,46 @@ struct TraceWindow : testing::Test {
 };
 
 TEST_F(TraceWindow, KeepsSomeStepsAndDiscardsTheRest) {
-  trace_window window(rt.recorder(), true);
+  trace_window window(rt.recorder(), steps::windows, path);
   for (int i = 1; i <= 6; ++i) {
     step(rt);
     window.after_step(i);
   }
-  window.end();
+  ASSERT_TRUE(window.end());
   EXPECT_EQ(window.first_step(), 2);  // it opens after the first
   EXPECT_EQ(window.last_step(), 6);
   EXPECT_GE(slices(window), 5u * 11u);
   EXPECT_EQ(window.data().lost, 0u);
   EXPECT_EQ(rt.recorder().collect_trace().records, 0u);
+  EXPECT_EQ(probe::load_trace({path})->trace.data.records, window.data().records);
+  EXPECT_FALSE(std::filesystem::exists(path + ".part"));
+}
+
+TEST_F(TraceWindow, WritesAllSteps) {
+  rt.recorder().trace(true);
+  step(rt);
+  trace_window window(rt.recorder(), steps::all, path);
+  ASSERT_TRUE(window.begin());
+  for (int i = 1; i <= 3; ++i) {
+    step(rt);
+    window.after_step(i);
+  }
+  ASSERT_TRUE(window.end());
+  EXPECT_GE(slices(window), 4u * 11u);
+  EXPECT_EQ(probe::load_trace({path})->trace.data.records, window.data().records);
+}
+
+TEST_F(TraceWindow, AFolderThatVanishedIsAnError) {
+  trace_window window(rt.recorder(), steps::windows, folder + "/no/trace.plxt");
+  for (int i = 1; i <= 3; ++i) {
+    step(rt);
+    window.after_step(i);
+  }
+  EXPECT_FALSE(window.end());
 }
 
 TEST_F(TraceWindow, OpensAgainWhenTheStepsHaveDoubled) {
-  trace_window window(rt.recorder(), true);
+  trace_window window(rt.recorder(), steps::windows, path);
   int i = 0;
   const auto many = [&](std::uint64_t records) {
     for (std::uint64_t n = 0; n < records / 20; ++n) {
@@ -58,32 +90,30 @@ TEST_F(TraceWindow, OpensAgainWhenTheStepsHaveDoubled) {
   EXPECT_GT(window.last_step(), 0);
   const auto first = window.first_step();
   many(8 * trace_window::most_records);
-  window.end();
+  ASSERT_TRUE(window.end());
   EXPECT_GE(window.first_step(), 2 * first);
   EXPECT_LE(window.data().records, trace_window::most_records + 1000);
 }
 
 TEST_F(TraceWindow, DoesNothingIfTracingIsInUse) {
   rt.recorder().trace(true);
-  trace_window window(rt.recorder(), false);
+  trace_window window(rt.recorder(), steps::nothing, path);
   for (int i = 1; i <= 3; ++i) {
     step(rt);
     window.after_step(i);
   }
-  window.end();
+  ASSERT_TRUE(window.end());
   EXPECT_EQ(window.data().records, 0u);
   EXPECT_GT(rt.recorder().collect_trace().records, 0u);
 }
 
 TEST_F(TraceWindow, WritesItsTables) {
-  const std::string folder = probe::temporary_path("trace_window");
-  std::filesystem::create_directories(folder);
-  trace_window window(rt.recorder(), true);
+  trace_window window(rt.recorder(), steps::windows, path);
   for (int i = 1; i <= 4; ++i) {
     step(rt);
     window.after_step(i);
   }
-  window.end();
+  ASSERT_TRUE(window.end());
   ASSERT_TRUE(write_task_tables(window.data(), folder, 7));
   const std::string text = read_file(folder + "/timeline.csv").value();
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 8);

@@ -1,5 +1,5 @@
 // Merged traces of localities with different clocks: one clock, unique numbers, every parcel once.
-#include "net/observe/trace_gather.hpp"
+#include "trace/file/job_trace.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,14 +10,12 @@ namespace {
 
 using namespace plx;
 using namespace plx::probe;
-using net::job_trace;
-using net::message_log;
 
 constexpr task_id id(unsigned worker, unsigned serial) { return (task_id{worker} + 1) << 40 | serial; }
 
 /// The clock of locality 1 is twice as fast, and started 1000 ticks of locality 0 later.
-net::clock_map twice_as_fast() {
-  net::clock_map m(1e9, 2e9);
+clock_map twice_as_fast() {
+  clock_map m(1e9, 2e9);
   m.add({.there = 0, .here = 1000, .uncertainty = 1});
   m.add({.there = 2'000'000'000, .here = 1'000'001'000, .uncertainty = 1});
   return m;
@@ -69,7 +67,7 @@ TEST(JobTrace, MergesTimesNumbersAndParcels) {
   one.marks.push_back({there(2900), "mark", "text"});
 
   job_trace job(3);
-  message_log::records of_zero, of_one;
+  trace_parcels of_zero, of_one;
   of_zero.sent.push_back({.when = 2000, .task = sender, .number = 7, .bytes = 40, .peer = 1, .name = f});
   of_zero.sent.push_back(
       {.when = 2050, .task = sender, .number = 8, .bytes = 41, .peer = 2, .name = f});  // to the lost locality
@@ -130,11 +128,11 @@ TEST(JobTrace, MergesTimesNumbersAndParcels) {
 TEST(JobTrace, EachParcelHasOnePartner) {
   constexpr unsigned n = 4;
   job_trace job(n);
-  std::vector<message_log::records> of(n);
+  std::vector<trace_parcels> of(n);
   std::uint64_t parcels = 0;
   for (std::uint32_t from = 0; from < n; ++from)
     for (std::uint64_t number = 1; number <= 1000; ++number) {
-      const locality_id to = (from + 1 + static_cast<unsigned>(number * 7 % (n - 1))) % n;
+      const std::uint32_t to = (from + 1 + static_cast<unsigned>(number * 7 % (n - 1))) % n;
       of[from].sent.push_back({.when = 100 * number + from, .number = number, .bytes = number, .peer = to});
       of[to].received.push_back({.when = 100 * number + from + 50, .number = number, .bytes = number, .peer = from});
       ++parcels;

@@ -1,5 +1,4 @@
-#include "base/text.hpp"
-#include "net/observe/trace_gather.hpp"
+#include "trace/file/job_trace.hpp"
 
 #include <fmt/format.h>
 
@@ -9,12 +8,10 @@
 #include <tuple>
 #include <utility>
 
-namespace plx::net {
-namespace {
+#include "base/text.hpp"
 
-using probe::task_id;
-using probe::trace_data;
-using probe::trace_message;
+namespace plx::probe {
+namespace {
 
 /// The number of a task in the job's trace, if its locality's first worker has row `first`.
 task_id of_job(task_id id, unsigned first) noexcept {
@@ -22,7 +19,7 @@ task_id of_job(task_id id, unsigned first) noexcept {
   constexpr task_id serial = (task_id{1} << shift) - 1, worker = 0xffff;
   const task_id row = id >> shift & worker;  // from 1 on
   if (row == 0) return 0;
-  return (id & probe::join_bit) | (row + first) << shift | (id & serial);
+  return (id & join_bit) | (row + first) << shift | (id & serial);
 }
 
 template <class T, class M>
@@ -49,14 +46,14 @@ void sort_by_time(std::vector<T>& all, std::vector<unsigned>& at) {
 
 }  // namespace
 
-void job_trace::missing(locality_id which, const std::string& why) {
+void job_trace::missing(unsigned which, const std::string& why) {
   std::string& text = job().localities.at(which).missing;
   text += (text.empty() ? "" : "; ") + why;
 }
 
-bool job_trace::add(locality_id which, const std::string& host, trace_data&& part, message_log::records&& parcels,
+bool job_trace::add(unsigned which, const std::string& host, trace_data&& part, trace_parcels&& parcels,
                     const clock_map& clock) {
-  probe::trace_locality& l = job().localities.at(which);
+  trace_locality& l = job().localities.at(which);
   const auto first = static_cast<unsigned>(whole_.data.workers.size());
   if (first + part.workers.size() > most_workers) {
     missing(which, fmt::format("one trace holds at most {} workers", most_workers));
@@ -68,38 +65,37 @@ bool job_trace::add(locality_id which, const std::string& host, trace_data&& par
   l.uncertainty_s = clock.uncertainty_s();
   l.offset_s = clock.offset_s();
   l.drift = clock.drift();
-  if (part.lost + parcels.lost != 0)
-    missing(which, fmt::format("dropped {} (buffer full)", plural(part.lost + parcels.lost, "record")));
+  if (part.lost != 0) missing(which, fmt::format("dropped {} (buffer full)", plural(part.lost, "record")));
   const ticks origin = clock(part.origin);
   whole_.data.origin = first == 0 ? origin : std::min(whole_.data.origin, origin);
   whole_.data.records += part.records;
-  whole_.data.lost += part.lost + parcels.lost;
+  whole_.data.lost += part.lost;
   whole_.data.share = std::min(whole_.data.share, part.share);
   part.worker_names.resize(part.workers.size());
   part.devices.resize(part.workers.size());
   append(whole_.data.devices, std::move(part.devices), [](std::uint32_t&) {});
   append(whole_.data.worker_names, std::move(part.worker_names), [](std::string&) {});
   for (auto& worker : part.workers)
-    append(whole_.data.workers.emplace_back(), std::move(worker), [&](probe::trace_slice& s) {
+    append(whole_.data.workers.emplace_back(), std::move(worker), [&](trace_slice& s) {
       s.begin = clock(s.begin), s.end = clock(s.end), s.id = of_job(s.id, first);
       if (s.ready != 0) s.ready = clock(s.ready);
     });
-  append(whole_.data.edges, std::move(part.edges), [&](probe::trace_edge& e) {
+  append(whole_.data.edges, std::move(part.edges), [&](trace_edge& e) {
     e = {of_job(e.from, first), of_job(e.to, first), clock(e.when)};
   });
-  append(whole_.data.locks, std::move(part.locks), [&](probe::trace_lock& k) {
+  append(whole_.data.locks, std::move(part.locks), [&](trace_lock& k) {
     constexpr unsigned address_bits = 47;
     k.task = of_job(k.task, first), k.taken = clock(k.taken), k.released = clock(k.released);
     k.object ^= std::uint64_t{which} << address_bits;
   });
   append(whole_.data.placements, std::move(part.placements),
-         [&](probe::trace_placement& p) { p.task = of_job(p.task, first); });
-  append(whole_.data.samples, std::move(part.samples), [&](probe::trace_sample& s) { s.when = clock(s.when); });
-  append(whole_.data.marks, std::move(part.marks), [&](probe::trace_mark& m) { m.when = clock(m.when); });
+         [&](trace_placement& p) { p.task = of_job(p.task, first); });
+  append(whole_.data.samples, std::move(part.samples), [&](trace_sample& s) { s.when = clock(s.when); });
+  append(whole_.data.marks, std::move(part.marks), [&](trace_mark& m) { m.when = clock(m.when); });
   job().sample_at.resize(whole_.data.samples.size(), which);
   job().mark_at.resize(whole_.data.marks.size(), which);
-  const auto take = [&](std::vector<parcel>& to, std::vector<message_record>& from) {
-    for (message_record& r : from) {
+  const auto take = [&](std::vector<parcel>& to, std::vector<trace_parcel>& from) {
+    for (trace_parcel& r : from) {
       r.when = clock(r.when), r.task = of_job(r.task, first);
       to.push_back({r, which});
     }
@@ -137,7 +133,7 @@ void job_trace::match() {
   sent_ = {}, received_ = {};
 }
 
-probe::job_trace_data job_trace::finish() {
+job_trace_data job_trace::finish() {
   match();
   sort_by_time(whole_.data.samples, job().sample_at);
   sort_by_time(whole_.data.marks, job().mark_at);
@@ -147,4 +143,4 @@ probe::job_trace_data job_trace::finish() {
   return std::move(whole_);
 }
 
-}  // namespace plx::net
+}  // namespace plx::probe

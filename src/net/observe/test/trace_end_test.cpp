@@ -1,9 +1,12 @@
-// Traces of real localities, gathered by the root: every parcel has both ends, and the task graph is that of the
+// Traces of real localities, merged from their files: every parcel has both ends, and the task graph is that of the
 // program, across localities.
-#include "net/observe/trace_gather.hpp"
+#include "net/observe/trace_end.hpp"
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <filesystem>
+#include <memory>
 #include <numeric>
 #include <thread>
 
@@ -11,11 +14,16 @@
 #include "net/action.hpp"
 #include "net/locality.hpp"
 #include "net/observe/clock_offsets.hpp"
+#include "net/observe/trace_end.hpp"
+#include "net/parcels/message_log.hpp"
 #include "net/test/threads_test.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
+#include "probe/record/test/temporary_test.hpp"
 #include "rt/task_group.hpp"
 #include "rt/thread.hpp"
+#include "trace/file/trace_reader.hpp"
+#include "trace/file/trace_writer.hpp"
 #include "trace/trace_graph.hpp"
 
 using namespace plx;
@@ -46,28 +54,45 @@ namespace {
 using namespace gather_test;
 using namespace plx::probe;
 
+/// Localities of one process, with a trace file each.
 struct traced_job {
   explicit traced_job(unsigned n, unsigned workers = 1) : all(n, workers), size(n) {
     for (unsigned i = 0; i < n; ++i) {
-      all.at(i).home().recorder().trace(true);
+      paths.push_back(temporary_path("locality" + std::to_string(i) + ".plxt"));
+      files.push_back(*trace_writer::create(paths.back()));
+      recorder& r = all.at(i).home().recorder();
+      r.stream_to(files.back().get(), i, n);
+      r.trace(true);
       all.at(i).port().messages().start();
     }
   }
-  job_trace_data gathered() {
+  ~traced_job() {
+    for (unsigned i = 0; i < size; ++i) all.at(i).home().recorder().stream_to(nullptr);
+    for (const std::string& path : paths) std::filesystem::remove(path);
+  }
+  void end() {
     for (unsigned i = 0; i < size; ++i) {
       sent.push_back(all.at(i).port().counts().parcels_sent);
       received.push_back(all.at(i).port().counts().parcels_received);
     }
-    job_trace_data d;
-    for (unsigned i = 0; i < size; ++i) all.run(i, [&] { all.at(i).get<net::trace_gather>().freeze(); });
+    for (unsigned i = 0; i < size; ++i) all.run(i, [&] { all.at(i).get<net::trace_end>().freeze(); });
     all.run(0, [&] {
-      d = all.at(0).get<net::trace_gather>().gather(10);
-      all.at(0).get<net::trace_gather>().let_go(true);
+      all.at(0).get<net::trace_end>().measure_clocks(10);
+      all.at(0).get<net::trace_end>().let_go();
     });
-    return d;
+    for (unsigned i = 0; i < size; ++i) all.at(i).home().recorder().stream_to(nullptr);
+  }
+  job_trace_data merged() {
+    end();
+    auto read = load_trace(paths);
+    EXPECT_TRUE(read) << read.error().message;
+    warnings = read->warnings;
+    return std::move(read->trace);
   }
   net::test::localities all;
   unsigned size;
+  std::vector<std::string> paths, warnings;
+  std::vector<std::unique_ptr<trace_writer>> files;
   std::vector<std::uint64_t> sent, received;
 };
 
@@ -82,7 +107,7 @@ trace_graph::index task_named(const trace_graph& g, const std::string& name) {
   return found;
 }
 
-TEST(TraceGather, ParentsAreOnOtherLocalities) {
+TEST(TraceEnd, ParentsAreOnOtherLocalities) {
   for (const unsigned workers : {1u, 2u}) {
     job_trace_data d;
     // On a busy machine the uncertainty of the clocks may exceed the distance between these tasks. Edges that
@@ -94,7 +119,7 @@ TEST(TraceGather, ParentsAreOnOtherLocalities) {
         task_info info(register_name("the caller"));
         async(info, [] { EXPECT_EQ(async<&relay>(1, 0u, 2u, 20).get(), 41); }).get();
       });
-      d = job.gathered();
+      d = job.merged();
       return trace_graph(d.data).missing().against_time == 0;
     }));
     const trace_graph g(d.data);
@@ -110,19 +135,19 @@ TEST(TraceGather, ParentsAreOnOtherLocalities) {
   }
 }
 
-TEST(TraceGather, ALocalityThatLeftIsReportedAsMissing) {
+TEST(TraceEnd, ALocalityThatLeftIsNotAsked) {
   traced_job job(3);
-  job.all.run(1, [&] { EXPECT_FALSE(job.all.at(1).get<net::trace_gather>().wait_until_taken(0)); });
+  job.all.run(1, [&] { job.all.at(1).get<net::trace_end>().wait_until_let_go(0); });
   job.all.run(0, [&] {
-    EXPECT_TRUE(comes_true([&] { return job.all.at(0).get<net::trace_gather>().left(1); }, plx::this_thread::yield));
+    EXPECT_TRUE(comes_true([&] { return job.all.at(0).get<net::trace_end>().left(1); }, plx::this_thread::yield));
   });
-  const trace_job d = job.gathered().job;
-  ASSERT_EQ(d.localities.size(), 3u);
-  EXPECT_EQ(d.localities[2].missing, "");
-  EXPECT_NE(d.localities[1].missing.find("has written its own files"), std::string::npos) << d.localities[1].missing;
+  const trace_job d = job.merged().job;
+  EXPECT_GT(d.localities.at(2).uncertainty_s, 0);
+  ASSERT_EQ(job.warnings.size(), 1u);
+  EXPECT_EQ(job.warnings[0].find("locality 1: its clock was not measured"), 0u) << job.warnings[0];
 }
 
-TEST(TraceGather, ContainsEveryCountedParcel) {
+TEST(TraceEnd, ContainsEveryCountedParcel) {
   traced_job job(3, 2);
   job.all.run_all([] {
     std::vector<future<int>> small;
@@ -132,7 +157,7 @@ TEST(TraceGather, ContainsEveryCountedParcel) {
     for (const locality_id to : find_remote_localities())
       EXPECT_EQ(async<&sum_of>(to, std::vector<double>(20'000, 1.0)).get(), 20'000.0);
   });
-  const trace_job d = job.gathered().job;
+  const trace_job d = job.merged().job;
   ASSERT_EQ(d.localities.size(), 3u);
   std::vector<std::uint64_t> sent(3), received(3);
   for (const trace_message& m : d.messages) {
@@ -155,35 +180,52 @@ TEST(TraceGather, ContainsEveryCountedParcel) {
   EXPECT_EQ(d.localities[0].uncertainty_s, 0);
 }
 
-TEST(TraceGather, ALostLocalityIsReportedAsMissing) {
+TEST(TraceEnd, TheTraceOfALostLocalityIsReadAsFarAsItGoes) {
   traced_job job(3);
   job.all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get() + async<&twice>(2, 1).get(), 4); });
+  const std::string lost = job.paths[2] + ".lost";
+  job.all.at(2).home().recorder().drain();
+  job.files[2]->flush();
+  std::filesystem::copy_file(job.paths[2], lost, std::filesystem::copy_options::overwrite_existing);
   job.all.lose(2);
   job.all.settle();
-  const trace_job d = job.gathered().job;
-  EXPECT_EQ(d.localities[2].missing, "it is lost: the test reports it");
-  EXPECT_EQ(d.localities[2].workers, 0u);
+  job.end();
+  auto read = load_trace({job.paths[0], job.paths[1], lost});
+  std::filesystem::remove(lost);
+  ASSERT_TRUE(read);
+  const trace_job& d = read->trace.job;
+  EXPECT_EQ(d.localities[2].missing, "its trace has no end: it was killed, or is still running");
+  EXPECT_EQ(d.localities[2].workers, 1u);
   EXPECT_EQ(d.localities[1].missing, "");
-  EXPECT_EQ(d.localities[0].unmatched, 2u);  // the call of the lost locality, and its answer
+  EXPECT_EQ(d.localities[0].unmatched, 0u);
+  read = load_trace({job.paths[0], job.paths[1]});
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->trace.job.localities[2].missing, "it left no trace");
+  EXPECT_EQ(read->trace.job.localities[0].unmatched, 2u);  // the call of the lost locality, and its answer
 }
 
-TEST(TraceGather, OthersWaitUntilTheirTraceIsFetched) {
+TEST(TraceEnd, OthersWaitUntilTheClocksAreMeasured) {
   traced_job job(2);
-  bool taken = false;
-  std::thread other(
-      [&] { job.all.at(1).home().run([&] { taken = job.all.at(1).get<net::trace_gather>().wait_until_taken(30); }); });
-  (void)job.gathered();
+  std::atomic<bool> let_go{false};
+  std::thread other([&] {
+    job.all.at(1).home().run([&] { job.all.at(1).get<net::trace_end>().wait_until_let_go(30); });
+    let_go = true;
+  });
+  job.end();
   other.join();
-  EXPECT_TRUE(taken);
-  bool alone = true;
-  job.all.run(0, [&] { alone = job.all.at(0).get<net::trace_gather>().wait_until_taken(0.01); });
-  EXPECT_FALSE(alone) << "no root gathers traces";
+  EXPECT_TRUE(let_go);
+  job.all.run(0, [&] { job.all.at(0).get<net::trace_end>().wait_until_let_go(0.01); });  // no root measures
 }
 
-TEST(TraceGather, ParcelsAreNotNumberedWithoutTracing) {
+TEST(TraceEnd, ParcelsAreNotNumberedWithoutTracing) {
   net::test::localities all(2);
   all.run(0, [] { EXPECT_EQ(async<&twice>(1, 1).get(), 2); });
-  EXPECT_TRUE(all.at(0).port().messages().collect().sent.empty());
+  struct counts final : trace_sink {
+    void parcels(bool, std::span<const trace_parcel> some) override { n += some.size(); }
+    std::size_t n = 0;
+  } seen;
+  all.at(0).port().messages().drain(seen);
+  EXPECT_EQ(seen.n, 0u);
   EXPECT_EQ(all.at(0).port().counts().bytes_sent, 8u + 16 + 4);
 }
 

@@ -1,0 +1,53 @@
+// Reads a trace file (trace_writer.hpp), also while it is being written and after a crash: up to its last complete
+// chunk.
+//
+// Thread safety: one thread at a time. Memory: one chunk, whatever the length of the file. Cost: about 10 ns per
+// record. Errors: one line if the file is not a trace. Damage is not an error: chunks whose checksum does not match are
+// skipped and counted. Example: trace/file/test/trace_file_test.cpp
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "probe/record/trace_sink.hpp"
+
+namespace plx::probe {
+
+/// The state of a file that was read.
+struct trace_file_state {
+  trace_totals totals;          // of the newest record of them; `ended`: the trace is complete
+  std::uint64_t records = 0;    // read
+  std::uint64_t bytes = 0;      // of the file
+  std::uint64_t damaged = 0;    // chunks, or stretches of the file without a valid chunk
+  std::uint64_t cut_bytes = 0;  // at the end, of a chunk that is incomplete
+
+  /// A line for each deficiency of the trace.
+  [[nodiscard]] std::vector<std::string> warnings(const std::string& path) const;
+};
+
+/// Passes everything in the file to the sink. Names get ids of this process.
+result<trace_file_state> read_trace(const std::string& path, trace_sink& to);
+
+/// The traces of a run, in memory: times in ticks of this process, from the start of the first file.
+struct loaded_trace {
+  job_trace_data trace;  // localities are empty for a single file
+  std::vector<std::string> warnings{};
+  double ticks_per_second = plx::ticks_per_second();  // of the times in it
+};
+
+/// The files of a run: RUN/trace.plxt and RUN/localities/N/trace.plxt; RUN itself if it is a file.
+result<std::vector<std::string>> trace_files(const std::string& run);
+
+/// Makes the clock of this process that of the first file: the files then give the same numbers each time. See
+/// base/clock_rate.hpp for what it requires.
+result<void> use_clock_of(const std::vector<std::string>& files);
+
+/// Reads all files of a run. Times of the localities are converted by the clock map in the root's file or, without one,
+/// by the time of day. Memory: 48 bytes per slice and 24 per dependency.
+result<loaded_trace> load_trace(const std::vector<std::string>& files);
+
+}  // namespace plx::probe

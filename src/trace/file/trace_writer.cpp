@@ -1,0 +1,265 @@
+#include "trace/file/trace_writer.hpp"
+
+#include <fcntl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/log.hpp"
+#include "probe/record/names.hpp"
+#include "probe/record/wait_log.hpp"
+#include "trace/file/trace_chunk.hpp"
+
+namespace plx::probe {
+
+using namespace detail;
+
+namespace {
+
+constexpr std::size_t chunk_bytes = std::size_t{1} << 16, full_bytes = chunk_bytes - 256;
+constexpr double oldest_s = 0.3;
+
+/// A chunk of rows in the making.
+struct open_chunk {
+  std::unique_ptr<char[]> bytes;  // allocated with the first row
+  std::size_t size = 0;
+  std::uint32_t count = 0;
+  ticks began = 0;
+
+  /// False if there is no memory.
+  bool begin(ticks now) {
+    if (bytes == nullptr) bytes.reset(new (std::nothrow) char[chunk_bytes]);
+    if (count == 0) began = now;
+    return bytes != nullptr;
+  }
+  [[nodiscard]] bool full() const noexcept { return size >= full_bytes; }
+};
+
+template <class Coder>
+struct coded_chunk : open_chunk {
+  Coder coder;
+};
+
+}  // namespace
+
+struct trace_writer::state {
+  std::string path;
+  int descriptor = -1;
+  const pid_t owner = ::getpid();
+  std::uint64_t written = 0, dropped = 0;
+  std::string failure;
+  name_id names = 0;  // written so far
+  trace_totals last;
+  ticks now = 0, totals_at = 0;
+  std::vector<std::unique_ptr<coded_chunk<record_coder>>> workers;  // by row; null: no records
+  std::vector<std::pair<unsigned, std::unique_ptr<coded_chunk<row_coder<16, 1>>>>> streams;
+  coded_chunk<row_coder<12, 1>> sent, received;
+
+  ~state() {
+    if (descriptor >= 0) ::close(descriptor);
+  }
+
+  [[nodiscard]] bool usable() const noexcept { return failure.empty() && ::getpid() == owner; }
+
+  void fail(int number) {
+    failure = file_error("write", path, number).message;
+    (void)!::ftruncate(descriptor, static_cast<off_t>(written));  // a part of a chunk would be read as damaged
+    log_error("{}: the trace ends here, and the program continues", failure);
+  }
+
+  void write_chunk(chunk_kind kind, std::uint32_t row, std::uint32_t count, const char* payload, std::size_t n) {
+    if (!usable()) return;
+    chunk_head head{.kind = kind,
+                    .row = row,
+                    .count = count,
+                    .payload_sum = chunk_sum(payload, n),
+                    .bytes = static_cast<std::uint32_t>(n)};
+    head.head_sum = head_sum(head);
+    write({reinterpret_cast<const char*>(&head), sizeof head}, {payload, n});
+  }
+  void write_chunk(chunk_kind kind, const byte_writer& b) {
+    write_chunk(kind, 0, 1, b.bytes().data(), b.bytes().size());
+  }
+  /// Both or, on an error, neither.
+  void write(std::string_view first, std::string_view second) {
+    const std::size_t all = first.size() + second.size();
+    while (!first.empty() || !second.empty()) {
+      iovec parts[] = {{const_cast<char*>(first.data()), first.size()},
+                       {const_cast<char*>(second.data()), second.size()}};
+      const ssize_t n = ::writev(descriptor, parts, 2);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) return fail(n == 0 ? ENOSPC : errno);
+      const std::size_t of_first = std::min(first.size(), static_cast<std::size_t>(n));
+      first.remove_prefix(of_first);
+      second.remove_prefix(static_cast<std::size_t>(n) - of_first);
+    }
+    written += all;
+  }
+
+  /// Before each chunk with ids of names: whatever was recorded has a name that was registered before.
+  void write_new_names() {
+    const name_id n = name_count();
+    for (; names < n; ++names) {
+      byte_writer b;
+      b.number(names);
+      b.text(name_of(names));
+      write_chunk(chunk_kind::names, b);
+    }
+  }
+  template <class Coder>
+  void end(coded_chunk<Coder>& c, chunk_kind kind, unsigned row) {
+    if (c.count == 0) return;
+    write_new_names();
+    write_chunk(kind, row, c.count, c.bytes.get(), c.size);
+    if (!usable()) dropped += c.count;
+    c.coder.restart();
+    c.size = 0, c.count = 0;
+  }
+  /// Ends the chunks that began before `limit`.
+  void end_older(ticks limit) {
+    const auto old = [limit](const open_chunk& c) { return c.began <= limit; };
+    for (unsigned w = 0; w < workers.size(); ++w)
+      if (workers[w] != nullptr && old(*workers[w])) end(*workers[w], chunk_kind::records, w);
+    for (auto& [row, chunk] : streams)
+      if (old(*chunk)) end(*chunk, chunk_kind::operations, row);
+    if (old(sent)) end(sent, chunk_kind::sent, 0);
+    if (old(received)) end(received, chunk_kind::received, 0);
+  }
+  /// Appends rows, and ends the chunk whenever it is full.
+  template <class Coder, class T, class Row>
+  void add(coded_chunk<Coder>& c, chunk_kind kind, unsigned row, std::span<const T> some, Row row_of) {
+    if (some.empty()) return;
+    if (!usable() || !c.begin(now)) return void(dropped += some.size());
+    for (const T& one : some) {
+      c.size = static_cast<std::size_t>(c.coder.put(c.bytes.get() + c.size, row_of(one), 0) - c.bytes.get());
+      ++c.count;
+      if (c.full()) end(c, kind, row), c.began = now;
+    }
+  }
+};
+
+trace_writer::trace_writer(std::unique_ptr<state> s) : state_(std::move(s)) {}
+
+trace_writer::~trace_writer() {
+  if (state_ != nullptr) flush();
+}
+
+result<std::unique_ptr<trace_writer>> trace_writer::create(const std::string& path) {
+  auto s = std::make_unique<state>();
+  s->path = path;
+  s->descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (s->descriptor < 0) return file_error("create", path, errno);
+  return std::unique_ptr<trace_writer>(new trace_writer(std::move(s)));
+}
+
+void trace_writer::begin(const trace_start& start) {
+  state_->write(trace_file_begin, {});
+  byte_writer b;
+  b.number(start.origin);
+  b.real(start.ticks_per_second);
+  b.real(start.unix_s);
+  for (const std::uint32_t n : {start.locality, start.localities, start.space, start.process}) b.number(n);
+  b.text(start.host);
+  state_->write_chunk(chunk_kind::start, b);
+  state_->now = state_->totals_at = now_ticks();
+}
+
+void trace_writer::row(unsigned row, std::string_view name, std::uint32_t device) {
+  byte_writer b;
+  b.number(row);
+  b.number(device);
+  b.text(name);
+  state_->write_chunk(chunk_kind::row, b);
+}
+
+void trace_writer::records(unsigned row, std::span<const trace_record> some) {
+  state& s = *state_;
+  if (s.workers.size() <= row) s.workers.resize(row + std::size_t{1});
+  if (s.workers[row] == nullptr) s.workers[row] = std::make_unique<coded_chunk<record_coder>>();
+  coded_chunk<record_coder>& c = *s.workers[row];
+  if (!s.usable() || !c.begin(s.now)) return void(s.dropped += some.size());
+  for (const trace_record& given : some) {
+    trace_record r = given;
+    if ((r.flags & (is_packed | trace_record::is_lock)) == trace_record::is_lock && r.name == unnamed)
+      r.name = object_name(reinterpret_cast<const void*>(r.key));
+    c.size = c.coder.put(c.bytes.get(), c.size, r);
+    ++c.count;
+    if (c.full()) s.end(c, chunk_kind::records, row), c.began = s.now;
+  }
+}
+
+void trace_writer::operations(unsigned row, std::span<const device_operation> some) {
+  auto& all = state_->streams;
+  auto there = std::find_if(all.begin(), all.end(), [row](const auto& s) { return s.first == row; });
+  if (there == all.end()) there = all.insert(all.end(), {row, std::make_unique<coded_chunk<row_coder<16, 1>>>()});
+  state_->add(*there->second, chunk_kind::operations, row, some, [](const device_operation& o) { return row_of(o); });
+}
+
+void trace_writer::sample(const trace_sample& s) {
+  byte_writer b;
+  b.number(s.when);
+  b.real(s.value);
+  b.text(s.name);
+  state_->write_chunk(chunk_kind::sample, b);
+}
+
+void trace_writer::mark(const trace_mark& m) {
+  byte_writer b;
+  b.number(m.when);
+  b.text(m.category);
+  b.text(m.text);
+  state_->write_chunk(chunk_kind::mark, b);
+}
+
+void trace_writer::parcels(bool sent, std::span<const trace_parcel> some) {
+  state_->add(sent ? state_->sent : state_->received, sent ? chunk_kind::sent : chunk_kind::received, 0, some,
+              [](const trace_parcel& p) {
+                parcel_row row{};
+                std::memcpy(row.data(), &p, sizeof p);
+                return row;
+              });
+}
+
+void trace_writer::clock(unsigned locality, double ticks_per_second, const clock_point& p) {
+  byte_writer b;
+  b.number(locality);
+  b.real(ticks_per_second);
+  for (const ticks t : {p.there, p.here, p.uncertainty}) b.number(t);
+  state_->write_chunk(chunk_kind::clock, b);
+}
+
+void trace_writer::totals(const trace_totals& t) {
+  constexpr double period_s = 0.5;
+  state& s = *state_;
+  const bool worse = t.lost != s.last.lost || t.share != s.last.share;
+  if (!t.ended && !(worse && s.now - s.totals_at > ticks_from(period_s))) return;
+  if (t.ended) flush();
+  byte_writer b;
+  b.number(t.records);
+  b.number(t.lost + s.dropped);
+  b.real(t.share);
+  b.number(t.ended ? 1 : 0);
+  s.write_chunk(chunk_kind::totals, b);
+  s.last = t;
+  s.totals_at = s.now;
+}
+
+void trace_writer::drained() {
+  state_->now = now_ticks();
+  state_->end_older(state_->now - ticks_from(oldest_s));
+}
+
+void trace_writer::flush() { state_->end_older(~ticks{0}); }
+
+const std::string& trace_writer::error() const noexcept { return state_->failure; }
+std::uint64_t trace_writer::dropped() const noexcept { return state_->dropped; }
+std::uint64_t trace_writer::bytes() const noexcept { return state_->written; }
+
+}  // namespace plx::probe
