@@ -22,7 +22,7 @@ nvidia-smi --query-gpu=name,driver_version,clocks.sm,power.limit --format=csv,no
 # Every step compared with the CPU's: tree, integrator, totals, values; runs resumed from checkpoints on the other
 # device.
 PLX_STAR_TEST_DEVICE=$device timeout 280 "$bin/star_test" --gtest_brief=1 \
-  --gtest_filter='DeviceCourse.*:Gravity.*:PointMass.*:Driving.*:RotatingFrame.*:StarDiagnostics.*' > "$out/test.log" 2>&1 ||
+  --gtest_filter='DeviceCourse.*:Gravity.*:PointMass.*:Driving.*:RotatingFrame.*:StarDiagnostics.*:DeviceSpecies.*:DeviceSpin.*' > "$out/test.log" 2>&1 ||
   failed=1
 tail -n 12 "$out/test.log"
 say "tests, code $failed"
@@ -59,6 +59,6 @@ pair uniform512 inputs/sedov.toml $box "mesh.root_blocks=[8,8,8]" mesh.max_level
 pair sod inputs/sod.toml run.max_steps=100 output.history_interval=10
 # Self-gravity; the rotating frame, in which each run makes the model of the stars first.
 pair polytrope inputs/stars/polytrope.toml run.max_steps=20 output.history_interval=5
-pair binary inputs/stars/binary.toml binary.species=false binary.tolerance=1e-3 run.max_steps=10 output.history_interval=5
+pair binary inputs/stars/binary.toml binary.tolerance=1e-3 run.max_steps=10 output.history_interval=5
 say "all: $([ $failed -eq 0 ] && echo passed || echo FAILED)"
 exit $failed

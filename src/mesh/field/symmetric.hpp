@@ -31,10 +31,11 @@ PLX_MESH_DEVICE inline double sum3(double a, double b, double c) {
 }
 
 /// Corners of a square: a opposite d, b opposite c.
-inline double sum4(double a, double b, double c, double d) { return (a + d) + (b + c); }
+PLX_MESH_DEVICE inline double sum4(double a, double b, double c, double d) { return (a + d) + (b + c); }
 
 /// Corners of a cube, bit 0 of the index along x: c0 opposite c7, c1 opposite c6, ...
-inline double sum8(double c0, double c1, double c2, double c3, double c4, double c5, double c6, double c7) {
+PLX_MESH_DEVICE inline double sum8(double c0, double c1, double c2, double c3, double c4, double c5, double c6,
+                                   double c7) {
   const double a = c0 + c7, b = c1 + c6, c = c2 + c5, d = c3 + c4;
   const double lo1 = smaller(a, b), hi1 = larger(a, b), lo2 = smaller(c, d), hi2 = larger(c, d);
   return (smaller(lo1, lo2) + larger(hi1, hi2)) + (larger(lo1, lo2) + smaller(hi1, hi2));

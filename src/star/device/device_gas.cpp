@@ -77,7 +77,7 @@ void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t
     tiles_.reserve(on_, t.blocks.size() * tile_variables(options_.hydro) * mesh::tile_cells(n_));
   }
   if (is_full()) parts_.reserve(on_, boxes * full3d_part_doubles);
-  if (options_.hydro.n_species > 0) kept_.reserve(on_, boxes * kept_doubles(options_.hydro));
+  if (options_.hydro.n_species > 0 || options_.hydro.spin) kept_.reserve(on_, boxes * kept_doubles(options_.hydro));
   n_levels_ = static_cast<int>(t.levels.size());
   n_corrections_ = static_cast<int>(t.corrections.size());
   side_face_ = t.side_face;
@@ -132,6 +132,7 @@ void device_gas::put_ghosts(const double* from, const step_control* control) {
   if (n_levels_ == 0) return;
   ghosts_arguments g;
   g.n = n_, g.n_var = n_var_, g.n_species = options_.hydro.n_species, g.n_items = n_levels_;
+  g.spin = spin_variable(options_.hydro);
   g.central = central_;
   std::copy(std::begin(side_), std::end(side_), g.side);
   g.source = from;
@@ -188,8 +189,9 @@ stage_arguments device_gas::stage_of(int stage) {
 
 void device_gas::put_tiles(int stage) { on_.launch(gather_tiles, tiles_of(stage)); }
 void device_gas::put_stage(const stage_arguments& a) { on_.launch(advance_stage, a); }
-void device_gas::put_species(const stage_arguments& a) {
+void device_gas::put_species_and_spin(const stage_arguments& a) {
   if (a.hydro.n_species > 0) on_.launch(advance_species, a);
+  if (a.hydro.spin) on_.launch(advance_spin, a);
 }
 
 void device_gas::put_correction(int stage, const double* fluxes) {
@@ -219,7 +221,7 @@ void device_gas::put_whole_stage(int stage, const work_fields& gravity) {
     a.work = work.values, a.work_rows = work.rows;
   }
   put_stage(a);
-  put_species(a);
+  put_species_and_spin(a);
   put_side_sums(stage, fluxes_.data());
 }
 
@@ -316,7 +318,8 @@ std::vector<std::pair<const char*, double>> device_gas::time_parts(int repeats) 
     all.emplace_back(name, (monotonic_seconds() - begin) / repeats);
   };
   time("advance_stage", [&] { put_stage(stage_of(0)); });
-  if (options_.hydro.n_species > 0) time("advance_species", [&] { put_species(stage_of(0)); });
+  if (options_.hydro.n_species > 0) time("advance_species", [&] { on_.launch(advance_species, stage_of(0)); });
+  if (options_.hydro.spin) time("advance_spin", [&] { on_.launch(advance_spin, stage_of(0)); });
   if (has_tiles())
     time("gather_tiles", [&] { put_tiles(0); });
   else if (n_levels_ > 0)

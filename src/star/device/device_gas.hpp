@@ -4,9 +4,9 @@
 // Every number equals that of the CPU's stepper to the last bit.
 //
 // Thread safety: one thread at a time. Errors: those of the machine, thrown. Cost: a step is one launch per stage (two
-// with full3d, three with species) and one at its end, as one graph; a new mesh uploads 200 bytes per block. Memory:
-// three arenas; with full3d 290 KB more per 8^3 cells, with species 170 KB and 36 KB for each.
-// Example: star/device/test/device_gas_test.cpp
+// with full3d, three with species or spin) and one at its end, as one graph; a new mesh uploads 220 bytes per block.
+// Memory: three arenas; with full3d 290 KB more per 8^3 cells, with species 170 KB and 36 KB for each, with spin 520
+// KB. Example: star/device/test/device_gas_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -190,7 +190,7 @@ class device_gas {
   bool has_tiles() const { return tile_reach_of(options_.hydro) != tile_reach::no_tiles; }
   void put_tiles(int stage);
   void put_stage(const stage_arguments& a);
-  void put_species(const stage_arguments& a);
+  void put_species_and_spin(const stage_arguments& a);
   void put_whole_stage(int stage, const work_fields& gravity);
   void put_check(int stage);
   void put_finish();
@@ -218,7 +218,7 @@ class device_gas {
   device_memory<double> inflow_, fluxes_, slabs_, coarse_tiles_, rates_, left_parts_;
   device_memory<double> tiles_;
   device_memory<double> parts_;  // of the scheme full3d
-  device_memory<double> kept_;   // of species
+  device_memory<double> kept_;   // of species and spin
   device_memory<tile_item> tile_items_;
   device_memory<block_item> blocks_;
   device_memory<level_item> levels_;

@@ -41,9 +41,10 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   std::vector<merged_item> merged;
   std::vector<std::int64_t> places;
   for (const mesh::family& f : plan.refined)
-    for (int c = 0; c < 8; ++c) children.push_back({old.position(f.parent), c, place(f.children[c])});
+    for (int c = 0; c < 8; ++c)
+      children.push_back({old.position(f.parent), c, place(f.children[c]), 0.5 * old.cell_width(f.parent)});
   for (const mesh::family& f : plan.merged) {
-    merged_item m{place(f.parent), {}};
+    merged_item m{place(f.parent), {}, old.cell_width(f.children[0])};
     for (int c = 0; c < 8; ++c) m.from[c] = place(f.children[c]);
     merged.push_back(m);
   }
@@ -64,7 +65,7 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   on_.synchronize();
 
   move_arguments m;
-  m.n = n_, m.n_var = n_var_, m.n_species = options_.hydro.n_species;
+  m.n = n_, m.n_var = n_var_, m.n_species = options_.hydro.n_species, m.spin = spin_variable(options_.hydro);
   m.n_children = static_cast<int>(children.size()), m.n_merged = static_cast<int>(merged.size());
   m.central = central_;
   m.source = arenas_[now_].data();
@@ -107,6 +108,7 @@ double value_of(const exact_limbs& sum) {
 void device_gas::put_totals(const double* values, const step_control* control, int kept, int every, exact_limbs* sums) {
   totals_arguments a;
   a.n = n_, a.n_var = n_var_, a.n_blocks = n_blocks_;
+  a.spin = spin_variable(options_.hydro);
   a.every = every;
   a.steps_kept = kept;
   a.source = values;

@@ -15,6 +15,7 @@
 #include "star/device/bodies/move_body.hpp"
 #include "star/device/bodies/run_bodies.hpp"
 #include "star/device/bodies/species_body.hpp"
+#include "star/device/bodies/spin_body.hpp"
 #include "star/device/bodies/stage_body.hpp"
 #include "star/device/bodies/tiles_body.hpp"
 #include "star/device/bodies/totals_body.hpp"
@@ -47,6 +48,10 @@ void PLX_GPU_LAUNCHER(advance_stage)(const gpu::launch& where, const stage_argum
 
 void PLX_GPU_LAUNCHER(advance_species)(const gpu::launch& where, const stage_arguments* items, unsigned n) {
   for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::species_body>(gpu::stream_of(where), items[i]);
+}
+
+void PLX_GPU_LAUNCHER(advance_spin)(const gpu::launch& where, const stage_arguments* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) launch_body<PLX_HYDRO_ISA::spin_body>(gpu::stream_of(where), items[i]);
 }
 
 void PLX_GPU_LAUNCHER(gather_tiles)(const gpu::launch& where, const tiles_arguments* items, unsigned n) {

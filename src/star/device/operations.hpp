@@ -19,9 +19,11 @@ namespace plx::star::device {
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_stage, stage_arguments);
 /// The species in that stage, after the gas (species_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_species, stage_arguments);
+/// The spin in that stage, after the gas (spin_body.hpp).
+PLX_GPU_OPERATION_WITHOUT_SYCL(advance_spin, stage_arguments);
 /// Ghost cells from other levels (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(make_ghosts, ghosts_arguments);
-/// Blocks with their ghost cells, in primitive variables, for the scheme full3d and for species (tiles_body.hpp).
+/// Blocks with their ghost cells, in primitive variables, for full3d, species and spin (tiles_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(gather_tiles, tiles_arguments);
 /// Fluxes of finer blocks replace coarser ones (correction_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);

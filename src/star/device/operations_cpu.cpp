@@ -13,6 +13,7 @@
 #include "star/device/bodies/move_body.hpp"
 #include "star/device/bodies/run_bodies.hpp"
 #include "star/device/bodies/species_body.hpp"
+#include "star/device/bodies/spin_body.hpp"
 #include "star/device/bodies/stage_body.hpp"
 #include "star/device/bodies/tiles_body.hpp"
 #include "star/device/bodies/totals_body.hpp"
@@ -43,6 +44,7 @@ std::size_t group_bytes_of(const hydro_parameters& p) {
 }
 
 void advance_species_cpu(const stage_arguments& a) { run_body<isa_one_lane::species_body>(a); }
+void advance_spin_cpu(const stage_arguments& a) { run_body<isa_one_lane::spin_body>(a); }
 void finish_step_cpu(const finish_arguments& a) { run_body<isa_one_lane::finish_body>(a); }
 void make_ghosts_cpu(const ghosts_arguments& a) { run_body<isa_one_lane::ghosts_body>(a); }
 void gather_tiles_cpu(const tiles_arguments& a) {

@@ -276,11 +276,6 @@ result<setup> input::prepare() {
     return error{fmt::format("mesh.block_size = {}: the kernels take multiples of 8 from 8 to 64", box->block_size)};
   auto parameters = hydro.parameters(problem->species_count());
   if (!parameters) return parameters.error();
-  if (run.device != "cpu" && parameters->spin)
-    return error{
-        fmt::format("run.device = \"{}\": expected hydro.spin = false, found true; devices do not advance the spin, "
-                    "run.device = \"cpu\" does",
-                    run.device)};
   if (auto fine = run.check(); !fine) return fine.error();
   if (auto fine = refinement.check(); !fine) return fine.error();
   if (auto fine = driving.check(parameters->eos); !fine) return fine.error();

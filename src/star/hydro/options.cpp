@@ -32,7 +32,7 @@ void hydro_options::describe(config_table& table) {
             {.help = "full3d only: keep contact discontinuities of the density steep"});
   table.add("hydro.spin", spin,
             {.help = "evolve the angular momentum of each cell about its centre: the total is conserved to rounding; "
-                     "faces only, run.device cpu"});
+                     "faces only"});
   table.add("hydro.integrator", integrator,
             {.help = "strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
   table.add("hydro.density_floor", density_floor,

@@ -81,9 +81,9 @@ constexpr int spin_variable(const hydro_parameters& p) { return p.spin ? variabl
 /// The place of a block. The same cell has the same place, bit by bit, seen from any block of its level.
 struct block_place {
   double dx = 1.0;  ///< width of a cell, the same along each axis
-  // For hydro_parameters::omega, along x and y:
-  double lower[2] = {};  ///< corner of the domain
-  double first[2] = {};  ///< number of cells of this width from there to the block
+  // For hydro_parameters::omega and spin:
+  double lower[3] = {};  ///< corner of the domain
+  double first[3] = {};  ///< number of cells of this width from there to the block
 
   PLX_DEVICE block_place() {}
   PLX_DEVICE block_place(double width) : dx(width) {}

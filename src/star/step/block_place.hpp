@@ -10,7 +10,7 @@ namespace plx::star {
 
 inline block_place place_of(const mesh::block_mesh& mesh, mesh::slot_id slot) {
   block_place p(mesh.cell_width(slot));
-  for (std::size_t a = 0; a < 2; ++a) {
+  for (std::size_t a = 0; a < 3; ++a) {
     p.lower[a] = mesh.box().lower[a];
     p.first[a] = static_cast<double>(mesh.where(slot).x[a]) * mesh.block_size();
   }

@@ -187,9 +187,6 @@ TEST(SpinOnMesh, AWallIsTheMiddleOfASymmetricFlow) {
 
 // Without the option nothing is different; with it, the gas is refused where it cannot be advanced.
 TEST(SpinOnMesh, ItIsRefusedWhereItIsNotSupported) {
-  EXPECT_EQ(complaint_about({"hydro.spin=true", "run.device=emulated"}),
-            "run.device = \"emulated\": expected hydro.spin = false, found true; devices do not advance the spin, "
-            "run.device = \"cpu\" does");
   EXPECT_EQ(complaint_about({"hydro.spin=true", "hydro.scheme=full3d"}),
             "hydro.spin is true: expected false: it requires hydro.scheme faces");
   EXPECT_EQ(complaint_about({"hydro.spin=true",

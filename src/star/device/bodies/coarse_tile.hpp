@@ -47,9 +47,10 @@ PLX_INLINE void fill_coarse(const Arguments& a, const tile_view& tile, const dev
 }
 
 /// Fills the ghost cells outside a boundary of the domain, on the whole width of a tile of n cells. Called face by
-/// face.
+/// face. `spin`: spin_variable().
 template <class Arguments>
-PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, int face, int thread, int threads) {
+PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, int face, int spin, int thread,
+                            int threads) {
   const int axis = face / 2, w = tile.width;
   const bool upper = face % 2 != 0;
   const std::ptrdiff_t step[3] = {1, w, tile.plane};
@@ -67,7 +68,7 @@ PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, in
         value = a.inflow[face * a.n_var + v];
       } else if (kind == device::ghosts_from::reflecting) {
         value = edge[(1 - layer) * outward];
-        if (normal) value = -value;
+        if (normal || turns_spin(v, spin, axis)) value = -value;
       } else if (normal && kind == device::ghosts_from::outflow) {
         value = upper ? vabs(value) : -vabs(value);
       }

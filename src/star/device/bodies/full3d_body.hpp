@@ -206,8 +206,8 @@ struct full3d_body {
                                                  l.axis == 1   ? c
                                                  : l.axis == 0 ? l.s
                                                                : l.t));
-        if (a.kept != nullptr) *kept_flux(a, b, 0, l.axis, c, l.s, l.t) = f.mass;
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
+        keep_flux_inside(a, b, l.axis, c, l.s, l.t, flux);
         face_work work{};
         if (phi != nullptr) {
           const double* at = phi + c * phi_step;

@@ -28,6 +28,10 @@ PLX_INLINE double turned(double x, int how) {
                                           : -vabs(x);
 }
 
+/// Does a reflecting boundary across `axis` negate variable v, a component of the spin? That is an axial vector.
+/// `spin`: spin_variable().
+PLX_INLINE bool turns_spin(int v, int spin, int axis) { return spin >= 0 && v >= spin && v != spin + axis; }
+
 /// Cell x of the block, or one across a face: at most one coordinate is outside, by up to three cells. Arguments: with
 /// n, source, slabs and inflow, as device::stage_arguments.
 template <class Arguments>

@@ -33,7 +33,7 @@ struct ghosts_body {
     } else if constexpr (phase < 7) {
       constexpr int f = phase - 1;
       if (item.coarser != 0 && (item.beyond >> f & 1) != 0)
-        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, f, thread, threads);
+        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, f, a.spin, thread, threads);
     } else if constexpr (phase == 7) {
       for (int f = 0; f < 6; ++f)
         if ((item.coarser >> f & 1) != 0) prolong(a, item, f, thread);

@@ -10,15 +10,16 @@
 #include "star/device/bodies/level_cell.hpp"
 #include "star/device/bodies/stored_cell.hpp"
 #include "star/device/data/regrid_data.hpp"
+#include "star/device/data/spin_rule.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
 /// A group computes one new block: first the children, then the merged ones. Phase 1 limits children to positive
-/// internal energies.
+/// internal energies. Phase 2: with spin, the change that new places of the momenta require.
 struct move_body {
   using arguments = device::move_arguments;
-  static constexpr int threads = 128, phases = 2, groups_per_unit = 4;
+  static constexpr int threads = 128, phases = 3, groups_per_unit = 4;
   static std::size_t shared_bytes(const arguments&) { return 0; }
   static int groups(const arguments& a) { return a.n_children + a.n_merged; }
 
@@ -29,8 +30,13 @@ struct move_body {
         refine(a, a.children[group], thread);
       else
         merge(a, a.merged[group - a.n_children], thread);
-    } else {
+    } else if constexpr (phase == 1) {
       if (group < a.n_children) limit(a, a.children[group], thread);
+    } else if (a.spin >= 0) {
+      if (group < a.n_children)
+        refine_spin(a, a.children[group], thread);
+      else
+        merge_spin(a, a.merged[group - a.n_children], thread);
     }
   }
 
@@ -38,7 +44,8 @@ struct move_body {
                                     int axis) {
     const cell_values c = cell_at(a, block, a.n_var, i, j, k);
     const double x = c.first[v * c.variable];
-    return v == i_momentum + axis ? turned(x, c.normal) : x;
+    if (v == i_momentum + axis) return turned(x, c.normal);
+    return c.normal == cell_values::negated && turns_spin(v, a.spin, axis) ? -x : x;
   }
 
   PLX_INLINE static void refine(const arguments& a, const device::child_item& item, int thread) {
@@ -77,6 +84,27 @@ struct move_body {
       double* child[8];
       for (int d = 0; d < 8; ++d) child[d] = to + (d & 1) + (d >> 1 & 1) * row + (d >> 2) * plane;
       limit_children(a.n_var, from, volume, child, volume);
+    }
+  }
+
+  PLX_INLINE static void refine_spin(const arguments& a, const device::child_item& item, int thread) {
+    const int n = a.n, half = n / 2;
+    for (int e = thread; e < half * half * half; e += threads) {
+      const int i = e % half, j = e / half % half, k = e / (half * half);
+      device::change_family(a.source + item.to + 2 * ((k * n + j) * n + i), n, a.spin, item.dx);
+    }
+  }
+
+  PLX_INLINE static void merge_spin(const arguments& a, const device::merged_item& item, int thread) {
+    const int n = a.n, half = n / 2, cells = n * n * n;
+    for (int e = thread; e < cells; e += threads) {
+      const int x = e % n, y = e / n % n, z = e / (n * n);
+      const int child = (x >= half ? 1 : 0) | (y >= half ? 2 : 0) | (z >= half ? 4 : 0);
+      const device::cell_family family{a.source + item.from[child] + 2 * (((z % half) * n + y % half) * n + x % half),
+                                       n, n * n, cells};
+      for (int axis = 0; axis < 3; ++axis)
+        a.source[item.to + (a.spin + axis) * static_cast<std::ptrdiff_t>(cells) + e] =
+            family.merged(a.spin, axis, item.dx);
     }
   }
 

@@ -59,7 +59,7 @@ struct species_body {
                               : c == box_edge ? flux_at_face(a, b, axis, s, t, true)
                                               : nullptr;
       for (int x = 0; x < n_species; ++x) {
-        *kept_flux(a, b, 1 + x, axis, c, s, t) = flux[i_species + x];
+        *kept_flux(a, b, device::kept_species(a.hydro) + x, axis, c, s, t) = flux[i_species + x];
         if (at_face != nullptr) at_face[(i_species + x) * area] = flux[i_species + x];
       }
     }
@@ -85,9 +85,10 @@ struct species_body {
       const std::ptrdiff_t at = b.block.values + cell;
       double finite = 0.0;
       for (int x = 0; x < n_species; ++x) {
-        const double dx = *kept_flux(a, b, 1 + x, 0, i + 1, j, k) - *kept_flux(a, b, 1 + x, 0, i, j, k);
-        const double dy = *kept_flux(a, b, 1 + x, 1, j + 1, i, k) - *kept_flux(a, b, 1 + x, 1, j, i, k);
-        const double dz = *kept_flux(a, b, 1 + x, 2, k + 1, i, j) - *kept_flux(a, b, 1 + x, 2, k, i, j);
+        const int v = device::kept_species(a.hydro) + x;
+        const double dx = *kept_flux(a, b, v, 0, i + 1, j, k) - *kept_flux(a, b, v, 0, i, j, k);
+        const double dy = *kept_flux(a, b, v, 1, j + 1, i, k) - *kept_flux(a, b, v, 1, j, i, k);
+        const double dz = *kept_flux(a, b, v, 2, k + 1, i, j) - *kept_flux(a, b, v, 2, k, i, j);
         const std::ptrdiff_t place = at + (i_species + x) * volume;
         const double u = a.source[place], u_old = a.u_old[place];
         const double u_new = u_old + weight * ((u - u_old) - step * sum3(dx, dy, dz));

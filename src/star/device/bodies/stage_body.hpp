@@ -19,6 +19,7 @@
 #include "star/device/bodies/kernel_line.hpp"
 #include "star/device/bodies/stage_box.hpp"
 #include "star/hydro/kernel/kernel_positive.hpp"
+#include "star/hydro/kernel/kernel_spin.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -149,6 +150,7 @@ struct stage_body {
           window[v].template step<true>(next[l.variable[v]], lower[v], upper[v]);
       }
       if (c >= 0) {
+        if (a.hydro.spin) turn(a, b, axis, c, s, t, left, lower);
         face_flux f = solve<solver>(face_state{left[0], left[1], left[2], left[3], left[4]},
                                     face_state{lower[0], lower[1], lower[2], lower[3], lower[4]}, eos);
         const bool limited = keep_positive<skips_similar<scheme>>(cell_below, cell, eos, dt_dx, f),
@@ -161,8 +163,8 @@ struct stage_body {
                                                  axis == 1   ? c
                                                  : axis == 0 ? s
                                                              : t));
-        if (a.kept != nullptr) *kept_flux(a, b, 0, axis, c, s, t) = f.mass;
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
+        keep_flux_inside(a, b, axis, c, s, t, flux);
         face_work work{};
         if (phi != nullptr) {
           const double* at = phi + c * phi_step;
@@ -191,6 +193,21 @@ struct stage_body {
       for (int v = 0; v < gas_variables; ++v) left[v] = upper[v];
       cell_below = cell, tracer_below = tracer;
     }
+  }
+
+  /// Adds the rotation of the cells to the tangential velocities on both sides of a face.
+  PLX_INLINE static void turn(const arguments& a, const box& b, int axis, int c, int s, int t,
+                              double (&below)[gas_variables], double (&above)[gas_variables]) {
+    const int vt = i_velocity + (axis + 1) % 3, vb = i_velocity + (axis + 2) % 3;
+    const std::ptrdiff_t cell = tile_step(a, axis);
+    double left[i_velocity + 3] = {}, right[i_velocity + 3] = {};
+    left[vt] = below[i_velocity + 1], left[vb] = below[i_velocity + 2];
+    right[vt] = above[i_velocity + 1], right[vb] = above[i_velocity + 2];
+    turn_velocities({tile_line(a, b, axis, s, t) + c * cell, cell, tile_volume(a), 0, left, right, nullptr, 1,
+                     i_velocity + axis, vt, vb},
+                    spin_variable(a.hydro));
+    below[i_velocity + 1] = left[vt], below[i_velocity + 2] = left[vb];
+    above[i_velocity + 1] = right[vt], above[i_velocity + 2] = right[vb];
   }
 
   // ---- phase 2

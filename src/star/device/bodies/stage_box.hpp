@@ -1,6 +1,6 @@
 // Common parts of the bodies of a stage: the boxes of 8^3 cells of a block, one for each group; tiles; the storage of
-// fluxes through the block's faces, and of the fluxes that species_body.hpp reads; the update of a cell from the
-// differences of its fluxes.
+// fluxes through the block's faces, and of those that species_body.hpp and spin_body.hpp read; the update of a cell
+// from the differences of its fluxes.
 //
 // Thread safety: as bodies. Cost: about 250 operations per update.
 // Example: star/device/bodies/stage_body.hpp
@@ -66,11 +66,21 @@ PLX_INLINE double energy_around_in_tile(const device::stage_arguments& a, const 
   return vmax(vmax(x, energy), vmax(y, z));
 }
 
-/// The flux of kept variable v through face c of the line (s, t) across an axis, as species_body.hpp reads it.
+/// The flux of kept variable v (device::kept_species()) through face c of the line (s, t) across an axis.
 PLX_INLINE double* kept_flux(const device::stage_arguments& a, const stage_box& b, int v, int axis, int c, int s,
                              int t) {
   return a.kept + b.group * static_cast<std::ptrdiff_t>(device::kept_doubles(a.hydro)) +
          ((v * 3 + axis) * (box_edge + 1) + c) * box_lines + t * box_edge + s;
+}
+
+/// Keeps what species_body.hpp and spin_body.hpp read of the gas. Shapes: flux: density, velocities (normal and the two
+/// others in cyclic order), ...
+PLX_INLINE void keep_flux_inside(const device::stage_arguments& a, const stage_box& b, int axis, int c, int s, int t,
+                                 const double* flux) {
+  if (a.kept == nullptr) return;
+  *kept_flux(a, b, 0, axis, c, s, t) = flux[i_density];
+  for (int d = 0; a.hydro.spin && d < 3; ++d)
+    *kept_flux(a, b, 1 + (axis + d) % 3, axis, c, s, t) = flux[i_momentum + d];
 }
 
 /// Makes the velocities of cell (i, j) of the box, `variable` doubles apart, relative to the mesh.

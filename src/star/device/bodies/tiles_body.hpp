@@ -5,7 +5,7 @@
 // Phase 0: copies cells of the same level and means of finer ones; fills the coarse tile. Phases 1 to 6: the coarse
 // tile outside the domain, face by face. Phase 7: prolongation from it. Phase 8: limits to positive internal energies
 // there. Phases 9 to 14: the tile outside the domain. Phase 15: conversion in place; the total energy is stored after
-// the primitive variables.
+// the primitive variables. Phase 16: with spin, the data of the cells of the block and beside its faces.
 //
 // Thread safety: as bodies. Cost: 13 doubles read or written per cell of the tile, (n + 6)^3, and some 40 operations;
 // two more per species.
@@ -14,6 +14,7 @@
 
 #include "star/device/bodies/coarse_tile.hpp"
 #include "star/hydro/kernel/kernel_primitive.hpp"
+#include "star/hydro/kernel/kernel_spin_cells.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -21,7 +22,7 @@ namespace {
 template <class Eos>
 struct tiles_body {
   using arguments = device::tiles_arguments;
-  static constexpr int threads = 512, phases = 16, groups_per_unit = 2;
+  static constexpr int threads = 512, phases = 17, groups_per_unit = 2;
   static std::size_t shared_bytes(const arguments&) { return 0; }
   static int groups(const arguments& a) { return a.n_blocks; }
 
@@ -36,19 +37,21 @@ struct tiles_body {
         fill_coarse(a, coarse_tile(a, item.coarse_tile), a.fills[b], thread, threads);
     } else if constexpr (phase < 7) {
       if (item.coarser != 0 && (item.beyond >> (phase - 1) & 1) != 0)
-        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, phase - 1, thread, threads);
+        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, phase - 1, spin_variable(a.hydro), thread, threads);
     } else if constexpr (phase == 7) {
       if (item.coarser != 0) prolong(a, item, tile, thread);
     } else if constexpr (phase == 8) {
       if (item.coarser != 0) limit(a, item, tile, thread);
     } else if constexpr (phase < 15) {
       if ((item.beyond >> (phase - 9) & 1) != 0) {
-        fill_beyond(a, tile, a.n, phase - 9, thread, threads);
+        fill_beyond(a, tile, a.n, phase - 9, spin_variable(a.hydro), thread, threads);
         if (a.given != nullptr && a.side[phase - 9] == static_cast<std::int32_t>(device::ghosts_from::given))
           fill_given(a, group, tile, phase - 9, thread);
       }
-    } else {
+    } else if constexpr (phase == 15) {
       convert(a, tile, group, thread);
+    } else {
+      if (a.hydro.spin) find_spin(a, tile, group, thread);
     }
   }
 
@@ -176,14 +179,17 @@ struct tiles_body {
   PLX_INLINE static void convert(const arguments& a, const tile_view& tile, int group, int thread) {
     const int w = tile.width, n = a.n, n_primitive = variable_count(a.hydro.n_species);
     const bool full = device::tile_reach_of(a.hydro) == device::tile_reach::full;
+    const bool counts_all = a.hydro.scheme == hydro_scheme::full3d;
     double* first = tile.first - ghost_depth * (1 + w + tile.plane);
     std::uint64_t floored = 0;
     for (int e = thread; e < w * w * w; e += threads) {
       const int i = e % w - ghost_depth, j = e / w % w - ghost_depth, k = e / (w * w) - ghost_depth;
-      if (!full && (part_of(i, n) != 0) + (part_of(j, n) != 0) + (part_of(k, n) != 0) > 1) continue;
+      const bool is_beside = (part_of(i, n) != 0) + (part_of(j, n) != 0) + (part_of(k, n) != 0) <= 1;
+      if (!full && !is_beside) continue;
       double* const at = first + e;
       at[device::tile_energy(a.hydro) * tile.volume] = at[i_energy * tile.volume];
-      floored += to_primitive<Eos>(a.hydro, n_primitive, at, tile.volume, at, tile.volume) ? 1 : 0;
+      const bool raised = to_primitive<Eos>(a.hydro, n_primitive, at, tile.volume, at, tile.volume);
+      floored += raised && (counts_all || is_beside) ? 1 : 0;
       if (a.hydro.omega != 0.0) {
         double* velocity = at + i_velocity * tile.volume;
         const block_place& place = a.blocks[group].place;
@@ -192,6 +198,33 @@ struct tiles_body {
       }
     }
     if (floored != 0) add_to(&a.reports[group].input_floors, floored);
+  }
+
+  /// As kernel_spin_cells.hpp takes them; the spin is replaced in place.
+  struct tile_cells {
+    const hydro_parameters& p;
+    const block_place& place;
+    const tile_view& tile;
+
+    PLX_INLINE double* cell(int i, int j, int k) const {
+      return tile.first + k * tile.plane + static_cast<std::ptrdiff_t>(j) * tile.width + i;
+    }
+    PLX_INLINE std::ptrdiff_t primitive_variable() const { return tile.volume; }
+    PLX_INLINE double spin_at(int a, int i, int j, int k) const {
+      return cell(i, j, k)[(spin_variable(p) + a) * tile.volume];
+    }
+    PLX_INLINE int moments_across(int axis) const { return device::tile_moments_across(p, axis); }
+    PLX_INLINE double dx() const { return place.dx; }
+    PLX_INLINE double centre(int axis, int i) const { return place.centre(axis, i); }
+    PLX_INLINE double centres(int axis, int i) const { return place.centre(axis, i); }
+  };
+  PLX_INLINE static void find_spin(const arguments& a, const tile_view& tile, int group, int thread) {
+    const tile_cells cells{a.hydro, a.blocks[group].place, tile};
+    const int n = a.n, w = n + 2;
+    for (int e = thread; e < w * w * w; e += threads) {
+      const int i = e % w - 1, j = e / w % w - 1, k = e / (w * w) - 1;
+      if ((part_of(i, n) != 0) + (part_of(j, n) != 0) + (part_of(k, n) != 0) <= 1) find_spin_at(cells, i, j, k);
+    }
   }
 };
 

@@ -4,12 +4,13 @@
 // Phase 0 clears the group's own sums. Phase 1: a thread per variable and lane uses Kahan summation, as the lanes of
 // totals.cpp, and adds its result to the group's sums. Phase 2 adds those to the global sums.
 //
-// Thread safety: as bodies. Cost: 4 operations per value; reads every value once.
+// Thread safety: as bodies. Cost: 4 operations per value; reads every value once, with spin the momenta again.
 // Example: star/runners/test/device_course_test.cpp
 #pragma once
 
 #include "star/device/bodies/body.hpp"
 #include "star/device/data/regrid_data.hpp"
+#include "star/device/data/spin_rule.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -43,10 +44,15 @@ struct totals_body {
 
   PLX_INLINE static void add_lane(const arguments& a, int group, int e, std::uint64_t* mine) {
     const int v = e / lanes_of_sum, lane = e % lanes_of_sum, cells = a.n * a.n * a.n;
-    const double* values = a.source + a.blocks[group].values + static_cast<std::ptrdiff_t>(v) * cells + lane;
+    const double* block = a.source + a.blocks[group].values;
+    const double* values = block + static_cast<std::ptrdiff_t>(v) * cells + lane;
+    const bool of_spin = a.spin >= 0 && v >= a.spin;
     double sum = 0.0, lost = 0.0;
     for (int i = 0; i < cells; i += lanes_of_sum) {
-      const double term = values[i] - lost, next = sum + term;
+      const double value =
+          of_spin ? device::angular_momentum_of(a.blocks[group].place, a.n, block, a.spin, v - a.spin, i + lane)
+                  : values[i];
+      const double term = value - lost, next = sum + term;
       lost = (next - sum) - term;
       sum = next;
     }

@@ -73,7 +73,7 @@ void mesh_tables::place_faces(const mesh::block_mesh& mesh, slot_id slot, block_
       sides.push_back({b.flux[f], b.place.dx, mesh::face_is_upper(f) ? 1.0 : -1.0});
       side_face.push_back(static_cast<std::uint8_t>(f));
     } else {
-      b.face[f] = {static_cast<std::int64_t>(slab_doubles), ghosts_from::slab, 0};
+      b.face[f] = {static_cast<std::int64_t>(slab_doubles), ghosts_from::slab, other.kind == relation::finer ? 1 : 0};
       slab_doubles += mesh::ghosts * area;
     }
   }

@@ -47,14 +47,17 @@ struct child_item {
   std::int32_t parent = 0;  ///< position in the list of old blocks
   std::int32_t which = 0;   ///< 0 to 7, bit 0 along x
   std::int64_t to = 0;      ///< offset of its first double
+  double dx = 1.0;          ///< width of its cells
 };
 /// A new block that replaces eight old ones.
 struct merged_item {
   std::int64_t to = 0;
   std::int64_t from[8] = {};
+  double dx = 1.0;  ///< width of the old blocks' cells
 };
 struct move_arguments {
   int n = 8, n_var = 0, n_species = 0, n_children = 0, n_merged = 0;
+  int spin = -1;         ///< spin_variable()
   bool central = false;  ///< as ghosts_arguments
   double* source = nullptr;
   const double* slabs = nullptr;  ///< of `source`
@@ -86,9 +89,10 @@ struct exact_limbs {
   std::int64_t limb[count] = {};
 };
 
-/// Totals of all variables, as in star/state/totals.cpp.
+/// Totals of all variables, of the angular momentum in place of the spin, as in star/state/totals.cpp.
 struct totals_arguments {
   int n = 8, n_var = 0, n_blocks = 0;
+  int spin = -1;       ///< spin_variable()
   int every = 1;       ///< computed at multiples of this number of steps
   int steps_kept = 1;  ///< step s is written to sums[s % steps_kept]; 0: always to the first
   const double* source = nullptr;

@@ -26,7 +26,7 @@ enum class ghosts_from : std::int32_t {
 struct ghost_source {
   std::int64_t origin = 0;
   ghosts_from kind = ghosts_from::block;
-  std::int32_t unused = 0;
+  std::int32_t finer = 0;  ///< slab: from finer blocks
 };
 
 /// A face of a block whose ghost cells are given, and the place of its first double: ghosts_from::given.
@@ -110,11 +110,16 @@ struct stage_arguments {
   const std::int32_t* work_rows = nullptr;
   const double* tiles = nullptr;  ///< tiles_arguments::tiles, in place of slabs; or nullptr: tile_reach_of()
   double* parts = nullptr;        ///< of full3d: scratch, full3d_part_doubles for each box of 8^3 cells
-  double* kept = nullptr;         ///< with species: scratch, kept_doubles() for each box; or nullptr
+  double* kept = nullptr;         ///< with species or spin: scratch, kept_doubles() for each box; or nullptr
 };
 
-/// Per box with species: the mass fluxes, then those of the species, through the faces across each axis.
-constexpr int kept_doubles(const hydro_parameters& p) { return (1 + p.n_species) * 3 * 9 * 64; }
+/// Fluxes that are kept through all faces of a box: of the mass, with spin of the momentum, then of each species and of
+/// the spin.
+constexpr int kept_species(const hydro_parameters& p) { return p.spin ? 4 : 1; }
+constexpr int kept_spin(const hydro_parameters& p) { return kept_species(p) + p.n_species; }
+constexpr int kept_doubles(const hydro_parameters& p) {
+  return (kept_spin(p) + (p.spin ? spin_variables : 0)) * 3 * 9 * 64;
+}
 
 /// Per box: two parts of the sums over the points of each face, of five variables; then the fluxes' differences.
 constexpr int full3d_part_doubles = 2 * 5 * 3 * 9 * 64;
@@ -139,6 +144,7 @@ struct level_item {
 /// Ghost cells from other levels, of all blocks that have such neighbours. Shapes: as stage_arguments.
 struct ghosts_arguments {
   int n = 8, n_var = 0, n_species = 0, n_items = 0;
+  int spin = -1;              ///< spin_variable()
   bool central = false;       ///< the limiter of the prolongation: mesh::limiter::central, or minmod
   std::int32_t side[6] = {};  ///< ghosts_from, by face of the domain
   const double* source = nullptr;
@@ -163,13 +169,14 @@ struct tile_item {
 /// The ghost cells in tiles: there are no tiles, those across faces, or all.
 enum class tile_reach : int { no_tiles, faces, full };
 constexpr tile_reach tile_reach_of(const hydro_parameters& p) {
-  return p.scheme == hydro_scheme::full3d ? tile_reach::full
-         : p.n_species > 0                ? tile_reach::faces
-                                          : tile_reach::no_tiles;
+  return p.scheme == hydro_scheme::full3d || p.spin ? tile_reach::full
+         : p.n_species > 0                          ? tile_reach::faces
+                                                    : tile_reach::no_tiles;
 }
 
-/// The content of a tile: the primitive variables, and the total energy.
-constexpr int tile_energy(const hydro_parameters& p) { return variable_count(p); }
+/// The content of a tile: the primitive variables, with spin those of kernel_spin_cells.hpp, and the total energy.
+constexpr int tile_moments_across(const hydro_parameters& p, int axis) { return variable_count(p) + 3 * axis; }
+constexpr int tile_energy(const hydro_parameters& p) { return p.spin ? tile_moments_across(p, 3) : variable_count(p); }
 constexpr int tile_variables(const hydro_parameters& p) { return tile_energy(p) + 1; }
 
 /// Tiles of all blocks. Shapes: tiles: [block][tile_variables][n + 6][n + 6][n + 6].

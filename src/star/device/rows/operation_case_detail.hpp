@@ -78,6 +78,7 @@ struct gas_case {
   ghosts_arguments ghosts() const {
     ghosts_arguments a;
     a.n = n, a.n_var = n_var, a.n_species = o.hydro.n_species, a.n_items = static_cast<int>(tables.levels.size());
+    a.spin = spin_variable(o.hydro);
     a.central = mesh.box().prolongation == mesh::limiter::central;
     for (int f = 0; f < mesh::face_count; ++f) a.side[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
     return a;
@@ -113,6 +114,7 @@ struct gas_case {
     tiles_arguments a = tiles();
     a.source = from.data(), a.inflow = inflows.data(), a.tiles = all.data(), a.coarse_tiles = coarse.data();
     a.items = tables.tiles.data(), a.fills = tables.fills.data(), a.reports = said.data(), a.control = &c;
+    a.blocks = tables.blocks.data();
     gather_tiles_cpu(a);
     return all;
   }

@@ -28,7 +28,7 @@ operation_cost place_stage(const gas_case& g, int stage, operation_data& d, std:
   const double cells = g.doubles() / g.n_var;
   const std::size_t boxes = static_cast<std::size_t>(cells) / 512;
   if (g.has_tiles) a.tiles = d.input<double>(g.tile_values());
-  if (g.o.hydro.n_species > 0) a.kept = d.in_out<double>(g.kept_values());
+  if (g.o.hydro.n_species > 0 || g.o.hydro.spin) a.kept = d.in_out<double>(g.kept_values());
   if (g.full) {
     const std::size_t part_doubles = boxes * full3d_part_doubles;
     a.parts = d.scratch<double>(part_doubles);
@@ -50,6 +50,7 @@ operation_cost place_tiles(const gas_case& g, operation_data& d, std::vector<til
   a.tiles = d.in_out<double>(std::vector<double>(g.tile_doubles()));  // cells that are not filled stay the same
   a.coarse_tiles = d.scratch<double>(g.tables.coarse_doubles);
   a.items = d.input<tile_item>(g.tables.tiles);
+  a.blocks = d.input<block_item>(g.tables.blocks);
   a.fills = d.input<coarse_fill>(g.tables.fills);
   a.reports = d.in_out<block_report>(g.reports());
   a.control = one(d, g.control());
@@ -68,6 +69,12 @@ operation_cost place_species(const gas_case& g, operation_data& d, std::vector<s
   a.target = d.in_out<double>(g.state());
   const double cells = g.doubles() / g.n_var, species = g.o.hydro.n_species;
   return {150.0 * species * cells, 8.0 * cells * (3.0 + species * (2.0 + 3.0 * 4.0))};
+}
+
+operation_cost place_spin(const gas_case& g, operation_data& d, std::vector<stage_arguments>& items) {
+  place_stage(g, 1, d, items);
+  const double cells = g.doubles() / g.n_var;
+  return {400.0 * cells, 8.0 * cells * (3.0 * 3.0 + 12.0 + 3.0 * 10.0)};
 }
 
 operation_cost place_ghosts(const gas_case& g, operation_data& d, std::vector<ghosts_arguments>& items) {
@@ -190,6 +197,13 @@ void add_stages(std::vector<operation_row>& rows) {
     rows.push_back(on_mesh(advance_species, name, refined(box, 1, 7), o, place_species, row_use::check));
   }
 
+  for (const gas_options& base : {ppm, with_species(plm, 2)}) {
+    const gas_options o = with_spin(base);
+    const std::string name = name_of(o) + "/spin";
+    rows.push_back(on_mesh(advance_stage, name, refined(box, 1, 7), o, stage_of(1), row_use::check));
+    rows.push_back(on_mesh(advance_spin, name, refined(box, 1, 7), o, place_spin, row_use::check));
+  }
+
   const auto cube = [](int blocks, int n) { return mesh::block_mesh(cube_of(blocks, n, mesh::boundary::outflow)); };
   for (const gas_options& o : {ppm, plm, options_of(reconstruction::mp5, riemann_solver::hllc)})
     rows.push_back(on_mesh(advance_stage, name_of(o), cube(8, 8), o, stage_of(1), row_use::time));
@@ -216,6 +230,11 @@ void add_tiles(std::vector<operation_row>& rows) {
                              name_of(base) + (rule == mesh::limiter::minmod ? "/species/minmod" : "/species/central"),
                              refined(box_of(2, 8, mesh::boundary::inflow, rule, 3), 2, 7, 0.1), with_species(base, 3),
                              place_tiles, row_use::check));
+  for (const auto side : {mesh::boundary::inflow, mesh::boundary::reflecting})
+    rows.push_back(on_mesh(gather_tiles, "spin/side " + std::to_string(static_cast<int>(side)),
+                           refined(box_of(2, 8, side, mesh::limiter::minmod, 3), 2, 7, 0.1),
+                           with_spin(options_of(reconstruction::ppm, riemann_solver::hllc)), place_tiles,
+                           row_use::check));
   rows.push_back(on_mesh(gather_tiles, "white_dwarf",
                          refined(box_of(2, 8, mesh::boundary::outflow, mesh::limiter::minmod, 3), 2, 7, 0.1),
                          with_kind(full3d_options(), eos_kind::white_dwarf), place_tiles, row_use::check));

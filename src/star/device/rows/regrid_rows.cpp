@@ -47,13 +47,14 @@ operation_cost place_move(const gas_case& g, operation_data& d, std::vector<move
     return at;
   };
   for (int f = 0; f < families; ++f) {
-    for (int c = 0; c < 8; ++c) children.push_back({f, c, next()});
-    merged_item m{next(), {}};
+    for (int c = 0; c < 8; ++c) children.push_back({f, c, next(), 0.1});
+    merged_item m{next(), {}, 0.2};
     for (int c = 0; c < 8; ++c) m.from[c] = g.tables.blocks[static_cast<std::size_t>(families + 8 * f + c)].values;
     merged.push_back(m);
   }
   move_arguments a;
   a.n = g.n, a.n_var = g.n_var, a.n_species = g.o.hydro.n_species;
+  a.spin = spin_variable(g.o.hydro);
   a.n_children = static_cast<int>(children.size()), a.n_merged = static_cast<int>(merged.size());
   a.central = g.mesh.box().prolongation == mesh::limiter::central;
   a.source = d.in_out<double>(values);
@@ -84,6 +85,7 @@ auto totals_of(int steps_kept) {
   return [steps_kept](const gas_case& g, operation_data& d, std::vector<totals_arguments>& items) {
     totals_arguments a;
     a.n = g.n, a.n_var = g.n_var, a.n_blocks = g.blocks(), a.steps_kept = steps_kept;
+    a.spin = spin_variable(g.o.hydro);
     a.source = d.input<double>(g.state());
     a.blocks = d.input<block_item>(g.tables.blocks);
     const auto sums = static_cast<std::size_t>(g.n_var * std::max(steps_kept, 1));
@@ -146,6 +148,9 @@ void add_regrid_rows(std::vector<operation_row>& rows) {
   rows.push_back(on_mesh(mark_cells, "species", small, three, place_marks, row_use::check));
   rows.push_back(on_mesh(check_blocks, "species", small, three, place_check, row_use::check));
   rows.push_back(on_mesh(move_values, "minmod/species", small, three, place_move, row_use::check, 0.5));
+  const mesh::block_mesh walls = refined(box_of(2, 8, mesh::boundary::reflecting, mesh::limiter::minmod, 3), 2, 7, 0.1);
+  rows.push_back(on_mesh(move_values, "minmod/spin", walls, with_spin(three), place_move, row_use::check));
+  rows.push_back(on_mesh(sum_totals, "spin", small, with_spin(o), totals_of(0), row_use::check));
   rows.push_back(on_mesh(move_values, "minmod/supersonic", small, o, place_move, row_use::check, 0.5));
   rows.push_back(on_mesh(sum_totals, "at once", small, o, totals_of(0), row_use::check));
   rows.push_back(on_mesh(mark_cells, "outflow", large, o, place_marks, row_use::time));

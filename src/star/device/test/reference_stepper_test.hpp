@@ -1,4 +1,5 @@
-// Test fixture, also for benchmarks: steps of a mesh by the CPU's kernels, block by block, in the order of the curve.
+// Test fixture, also for benchmarks: steps of a mesh by the CPU's kernels, block by block, in the order of the curve;
+// without spin.
 // It computes what the stepper computes, without tasks.
 //
 // Thread safety: none. Cost: that of the kernels. Example: star/device/test/device_gas_test.cpp
@@ -22,8 +23,8 @@ namespace plx::star::device {
 
 inline std::vector<mesh::variable> mesh_variables(const hydro_parameters& p) {
   std::vector<mesh::variable> all;
-  for (const variable_info& v : conserved_variables(p.n_species))
-    all.push_back({v.name, v.vector_axis, v.share_limiter});
+  for (const variable_info& v : conserved_variables(p.n_species, p.spin))
+    all.push_back({.name = v.name, .vector_axis = v.vector_axis, .share_limiter = v.share_limiter, .axial = v.axial});
   all[i_density].kind = mesh::quantity::density;
   all[i_energy].kind = mesh::quantity::energy;
   return all;

@@ -8,6 +8,7 @@
 // Example: star/hydro/test/stage_test.cpp
 #pragma once
 
+#include "star/hydro/kernel/kernel_spin_cells.hpp"
 #include "star/hydro/kernel/kernel_sweep.hpp"
 #include "star/hydro/kernel/kernel_update.hpp"
 
@@ -83,6 +84,11 @@ struct box_task {
   std::ptrdiff_t slice() const { return row() * (b.y + 2 * g); }
   std::ptrdiff_t primitive_variable() const { return slice() * (b.z + 2 * g); }
   std::ptrdiff_t in_primitive(int i, int j, int k) const { return (k + g) * slice() + (j + g) * row() + (i + g); }
+  double* cell(int i, int j, int k) const { return s.primitive + in_primitive(i, j, k); }
+  vd spin_at(int a, int i, int j, int k) const {
+    return load(in.tile + (variable_count(p.n_species) + a) * tile_variable() + in_tile(i, j, k));
+  }
+  double dx() const { return in.place.dx; }
   double step() const { return in.dt / in.place.dx; }
   /// x or y of cell `at` of the box; of cells at, at + 1, ...
   double centre(int axis, int at) const { return in.place.centre(axis, (axis == 0 ? x0 : y0) + at); }
@@ -157,6 +163,17 @@ bool convert_box(const box_task& t) {
     for (int j = -g; j < t.b.y + g; ++j)
       if (const int arm = arm_of(t, j, k); arm >= 0) floored |= convert_row<Eos>(t, -arm, t.b.x + arm, j, k);
   return floored;
+}
+
+/// The cells of the box, and those beside its faces.
+PLX_INLINE void find_spin(const box_task& t) {
+  for (int k = -1; k <= t.b.z; ++k)
+    for (int j = -1; j <= t.b.y; ++j) {
+      const bool beyond_y = j < 0 || j == t.b.y, beyond_z = k < 0 || k == t.b.z;
+      if (beyond_y && beyond_z) continue;
+      const int from = beyond_y || beyond_z ? 0 : -1, to = t.b.x - from;
+      for (int i = from; i < to; i += lanes) find_spin_at(t, i + lanes <= to ? i : to - lanes, j, k);
+    }
 }
 
 /// The part of a face's flux array that belongs to a line of this box, or nullptr: (slow, fast) as in stage_output.

@@ -1,4 +1,4 @@
-// The data of the cells of a box that the sweeps need for spin (kernel_spin.hpp), from central differences D between
+// The data of cells that the sweeps need for spin (kernel_spin.hpp), from central differences D between
 // the neighbours of a cell, with velocities v of the inertial frame and u relative to the mesh:
 // - in place of the variables of the spin, the rotation dx (s - curl m) / (4 rho), curl m from D(m);
 // - for the faces across each axis n, with n, t, b in cyclic order, the moments of the flux P_nb = rho u_n v_b of
@@ -6,11 +6,17 @@
 //     n: D_t P_nb - D_b P_nt,   t: D_b P_nn,   b: -D_t P_nn.
 //   The pressure has none: its moments at the six faces of a cell cancel, because grad p has no curl.
 //
+// The cells are those of a box on workers (kernel_block.hpp), of a tile on devices: `Cells` has
+//   p, dx(), centres(0, i), centre(1, j)    the parameters, and the places of cells
+//   cell(i, j, k), primitive_variable()     their variables
+//   spin_at(a, i, j, k)                     component a of s
+//   moments_across(n)                       the first of the variables for the moments of the faces across n
+//
 // Thread safety: writes scratch. Cost: about 150 instructions per cell, for `lanes` cells.
 // Example: star/hydro/test/spin_test.cpp
 #pragma once
 
-#include "star/hydro/kernel/kernel_block.hpp"
+#include "star/hydro/kernel/kernel_riemann.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -24,11 +30,12 @@ struct moving_gas {
 };
 
 /// `lanes` cells of a row, from i.
-PLX_INLINE moving_gas gas_at(const box_task& t, int i, int j, int k) {
-  const double* w = t.s.primitive + t.in_primitive(i, j, k);
+template <class Cells>
+PLX_INLINE moving_gas gas_at(const Cells& t, int i, int j, int k) {
+  const double* w = t.cell(i, j, k);
   moving_gas gas;
   gas.density = load(w + i_density * t.primitive_variable());
-  for (int a = 0; a < 3; ++a) gas.relative[a] = gas.inertial[a] = load(w + (i_velocity + a) * t.primitive_variable());
+  for (int a = 0; a < 3; ++a) gas.relative[a] = gas.inertial[a] = load(w + (i_momentum + a) * t.primitive_variable());
   if (t.p.omega != 0.0) {
     const mesh_velocity mesh = velocity_of_mesh(t.p.omega, t.centres(0, i), all(t.centre(1, j)));
     gas.inertial[0] = gas.inertial[0] + mesh.x, gas.inertial[1] = gas.inertial[1] + mesh.y;
@@ -36,8 +43,9 @@ PLX_INLINE moving_gas gas_at(const box_task& t, int i, int j, int k) {
   return gas;
 }
 
-PLX_INLINE void find_spin_at(const box_task& t, int i, int j, int k) {
-  const vd zero = all(0.0), central = all(0.5 / t.in.place.dx);
+template <class Cells>
+PLX_INLINE void find_spin_at(const Cells& t, int i, int j, int k) {
+  const vd zero = all(0.0), central = all(0.5 / t.dx());
   vd curl[3] = {zero, zero, zero}, moment[3][3] = {{zero, zero, zero}, {zero, zero, zero}, {zero, zero, zero}};
   for (int d = 0; d < 3; ++d) {
     const int q = (d + 1) % 3, p = (d + 2) % 3;
@@ -54,25 +62,13 @@ PLX_INLINE void find_spin_at(const box_task& t, int i, int j, int k) {
     moment[q][q] = moment[q][q] - of_flux(q, p);
     moment[q][p] = of_flux(q, q);
   }
-  double* to = t.s.primitive + t.in_primitive(i, j, k);
+  double* to = t.cell(i, j, k);
   const int spin = variable_count(t.p.n_species);
-  const vd scale = all(0.25 * t.in.place.dx) / load(to + i_density * t.primitive_variable());
+  const vd scale = all(0.25 * t.dx()) / load(to + i_density * t.primitive_variable());
   for (int a = 0; a < 3; ++a) {
-    const vd s = load(t.in.tile + (spin + a) * t.tile_variable() + t.in_tile(i, j, k));
-    store(to + (spin + a) * t.primitive_variable(), scale * (s - curl[a]));
+    store(to + (spin + a) * t.primitive_variable(), scale * (t.spin_at(a, i, j, k) - curl[a]));
     for (int n = 0; n < 3; ++n) store(to + (t.moments_across(n) + a) * t.primitive_variable(), moment[n][a]);
   }
-}
-
-/// The cells of the box, and those beside its faces.
-PLX_INLINE void find_spin(const box_task& t) {
-  for (int k = -1; k <= t.b.z; ++k)
-    for (int j = -1; j <= t.b.y; ++j) {
-      const bool beyond_y = j < 0 || j == t.b.y, beyond_z = k < 0 || k == t.b.z;
-      if (beyond_y && beyond_z) continue;
-      const int from = beyond_y || beyond_z ? 0 : -1, to = t.b.x - from;
-      for (int i = from; i < to; i += lanes) find_spin_at(t, i + lanes <= to ? i : to - lanes, j, k);
-    }
 }
 
 }  // namespace

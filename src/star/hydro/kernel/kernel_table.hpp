@@ -6,7 +6,6 @@
 
 #include "star/hydro/kernel/kernel.hpp"
 #include "star/hydro/kernel/kernel_full3d.hpp"
-#include "star/hydro/kernel/kernel_spin_cells.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {

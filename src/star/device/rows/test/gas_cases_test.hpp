@@ -47,6 +47,14 @@ inline gas_options with_species(gas_options o, int n_species) {
   return o;
 }
 
+/// The same options with spin, after the species.
+inline gas_options with_spin(gas_options o) {
+  o.hydro.spin = true;
+  for (auto& values : o.sides.inflow)
+    if (!values.empty()) values.insert(values.end(), {0.1, -0.2, 0.3});
+  return o;
+}
+
 /// Random mass fractions; a fifth of them vanish.
 inline void fill_fractions(std::mt19937_64& rng, int n_species, primitive& w) {
   std::uniform_real_distribution<double> any(0.0, 1.0);
@@ -72,6 +80,8 @@ inline void fill_blast(const mesh::block_mesh& mesh, const gas_options& o, mesh:
       w.pressure = (x * x + y * y + z * z < 0.01 ? 10.0 : 1e-3) * (1.0 + any(rng));
       fill_fractions(rng, o.hydro.n_species, w);
       to_conserved(eos, w, o.hydro.n_species, values.block(slot) + c, cells);
+      for (int a = 0; o.hydro.spin && a < spin_variables; ++a)
+        values.block(slot)[(spin_variable(o.hydro) + a) * cells + c] = 10.0 * any(rng);
     }
 }
 
