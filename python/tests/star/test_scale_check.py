@@ -74,11 +74,11 @@ def test_one_process_is_replayed_with_all_its_work(real, tmp_path, capsys):
 def test_beyond_the_limit_is_exit_code_1(real, tmp_path, capsys):
     data = json.loads(real.read_text())
     for locality in data["problems"]["small"]["together"]["1"][0]["localities"]:
-        locality["wall_s"] *= 3
+        locality["wall_s"] *= 30
     (tmp_path / "slow.json").write_text(json.dumps(data))
     assert main(["scale-check", str(tmp_path / "slow.json"), "--program", str(simulator), "--out", str(tmp_path)]) == 1
-    # -67 %, where the replay differs from the real run by up to 15 %
-    assert re.search(r"beyond 15 %: small on 1 process, -(6\d|7[01])\.", capsys.readouterr().out)
+    # -97 %, also where a busy machine makes the real run up to three times as long as its replay, or shorter
+    assert re.search(r"beyond 15 %: small on 1 process, -9\d\.", capsys.readouterr().out)
 
 
 @needs_recorder
