@@ -54,7 +54,7 @@ void declare(CLI::App& app, command_line& c) {
       ->type_name("KEY,...")
       ->delimiter(',')
       ->allow_extra_args(false);
-  app.add_flag("--trace", c.trace, "record every task: trace.json.gz, for ui.perfetto.dev");
+  app.add_flag("--trace", c.trace, "record every task in trace.plxt, for plx-trace");
   CLI::App* model = app.add_subcommand(
       "make-model", "compute the stars of an input (problem binary or rotating_star), write them to a file, and exit");
   model->add_option("input", c.input, "TOML file that describes the stars")->required();

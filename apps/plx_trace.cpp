@@ -60,12 +60,17 @@ result<run_trace> load_run(const std::string& run) {
   return run_trace{*std::move(loaded), std::move(graph)};
 }
 
+std::filesystem::path folder_of_run(const command_line& c) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  if (fs::is_directory(c.run, ignored)) return c.run;
+  const fs::path folder = fs::path(c.run).parent_path();
+  return folder.empty() ? "." : folder;
+}
+
 /// Where a file goes: `out`, or `name` in the folder of the run.
 std::string path_of(const command_line& c, const std::string& name) {
-  namespace fs = std::filesystem;
-  if (!c.out.empty()) return c.out;
-  std::error_code ignored;
-  return (fs::is_directory(c.run, ignored) ? fs::path(c.run) : fs::path(c.run).parent_path()) / name;
+  return c.out.empty() ? folder_of_run(c) / name : std::filesystem::path(c.out);
 }
 
 using write_one = std::function<result<void>(const run_trace&, const std::string& path)>;
@@ -111,9 +116,10 @@ int write_timeline(const command_line& c) {
   if (!run) return complain(run.error().message);
   if (run->job() == nullptr)
     return complain(fmt::format("'{}': expected the trace of a job of several processes", c.run));
-  const std::string folder = path_of(c, "");
+  const std::filesystem::path folder = path_of(c, "");
   if (auto r = write_job_tables(run->loaded.trace, folder); !r) return complain(r.error().message);
-  return app::print_answer(fmt::format("{0}/job_timeline.csv\n{0}/job_parcels.csv\n", folder));
+  return app::print_answer(
+      fmt::format("{}\n{}\n", (folder / "job_timeline.csv").string(), (folder / "job_parcels.csv").string()));
 }
 
 result<trace_statistics> statistics_of(const std::string& run) {
@@ -141,8 +147,7 @@ int main(int argc, char** argv) {
   app::start_console("plx-trace");
   CLI::App options(
       "Reads the trace of a run (PLX_TRACE=1): RUN is the folder with trace.plxt and those of the job's localities, or "
-      "one "
-      "file. Also while the program runs, and after a crash.",
+      "one file. Also while the program runs, and after a crash.",
       "plx-trace");
   options.require_subcommand(1);
   command_line c;
@@ -201,7 +206,7 @@ int main(int argc, char** argv) {
   try {
     return wanted();
   } catch (const std::bad_alloc&) {
-    return complain(
-        fmt::format("out of memory: '{}' takes some 200 bytes per record; stats, histogram and diff do not", c.run));
+    return complain(fmt::format(
+        "out of memory: '{}' takes some 170 bytes of memory per record; stats, histogram and diff do not", c.run));
   }
 }

@@ -96,7 +96,7 @@ TABLE = (
     ),
     Dependency(
         "zlib", "compressed traces", (), ("zlib1g-dev",), pkg_config="zlib", header="zlib.h", library="z",
-        wanted_by=("build",), without="traces are written uncompressed", cmake="ZLIB",
+        wanted_by=("build",), without="plx-trace json writes uncompressed files", cmake="ZLIB",
     ),
     Dependency(
         "MPI", "transport mpi between processes; calls of MPI in programs under plx-exec", (), ("libopenmpi-dev",),
@@ -149,7 +149,7 @@ TABLE = (
     ),
     Dependency(
         "OTF2", "traces for Vampir and others", (), ("libotf2-trace-dev",), pkg_config="otf2", header="otf2/otf2.h",
-        library="otf2", minimum="3", wanted_by=("build",), without="traces are written as JSON only", cmake="OTF2",
+        library="otf2", minimum="3", wanted_by=("build",), without="plx-trace has no otf2", cmake="OTF2",
     ),
     Dependency(
         "otf2-print",

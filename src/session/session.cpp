@@ -19,6 +19,7 @@
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/trace_budget.hpp"
 #include "session/diagnose_log.hpp"
+#include "trace/file/trace_reader.hpp"
 #include "trace/file/trace_writer.hpp"
 #include "trace/task_files.hpp"
 
@@ -126,6 +127,7 @@ void session::state::begin_trace() {
     return;
   }
   trace = *std::move(created);
+  if (asked.locality == 0) remove_traces_beyond(asked.output, asked.localities);
   rec.stream_to(trace.get(), asked.locality, asked.localities);
   const auto ring_records = static_cast<std::size_t>(asked.trace_records);
   rec.trace(true, ring_records);
@@ -228,7 +230,8 @@ result<void> session::state::write_all() {
     periodic.remove(samples_diagnosis);
     note(diagnosis->write(asked.output));
   }
-  if (auto r = write_task_files(rec, asked, trace ? trace->error() : not_written); !r && first)
+  const std::uint64_t unwritten = trace ? trace->dropped() : 0;
+  if (auto r = write_task_files(rec, asked, trace ? trace->error() : not_written, unwritten); !r && first)
     first = r;  // already logged
   if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
   if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <string>
@@ -21,14 +20,6 @@ constexpr std::uint64_t exact_in_json = 1ull << 53;  // readers that use doubles
 constexpr std::size_t most_parents = 16384, most_arrows = 8;
 constexpr std::uint64_t most_arrows_in_all = 1u << 18;
 constexpr std::size_t buffered = 1u << 15;
-
-/// Wall-clock time of a moment, with which files of several processes can be aligned. Calibrated once, so that all
-/// files of a process agree.
-double unix_seconds(ticks at) {
-  static const double at_zero =
-      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count() - seconds(now_ticks());
-  return at_zero + seconds(at);
-}
 
 /// Time stamps are microseconds with three decimals: exact nanoseconds.
 class json_writer {
@@ -246,7 +237,6 @@ class json_writer {
                    "\"edges_with_an_unknown_end\":{}",
                    data_.records, data_.lost, data_.share, graph_.tasks().size(), n_arrows_, left_out_,
                    parents_.pieces_cut(), h.unknown_edges);
-    fmt::format_to(out(), ",\"began_unix_s\":{:.9f}", unix_seconds(data_.origin));
     if (job_ != nullptr) localities();
     text_ += "}}\n";
   }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
@@ -18,17 +19,16 @@ namespace {
 
 class task_files {
  public:
-  task_files(recorder& r, const settings& s, const std::string& trace_error)
-      : rec_(r), asked_(s), trace_error_(trace_error) {}
+  task_files(recorder& r, const settings& s, const std::string& trace_error, std::uint64_t unwritten)
+      : rec_(r), asked_(s), trace_error_(trace_error), unwritten_(unwritten) {}
 
   result<void> write() {
     write_profiles();
     if (asked_.trace) warn_of_dropped_records();
     if (const std::uint64_t n = names_dropped(); n != 0)
       log_warning(
-          "{} recorded as 'unnamed': expected at most {} different names, found more; use one name with a "
-          "key "
-          "for things of one type",
+          "{} recorded as 'unnamed': expected at most {} different names, found more; use one name with a key for "
+          "things of one type",
           plural(n, "name"), max_names);
     file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
     return first_;
@@ -103,7 +103,8 @@ class task_files {
         rec_.worker_count(), sum.tasks, sum.exec_s, sum.idle_s, sum.overhead_s, sum.background_s, idle.blamed_s,
         idle.unattributed_s, rec_.measurement_cost(), names_dropped());
     if (asked_.trace)
-      text += fmt::format("\"trace\":{{\"records\":{},\"records_lost\":{}{}}},\n", rec_.traced(), rec_.trace_lost(),
+      text += fmt::format("\"trace\":{{\"records\":{},\"records_lost\":{}{}}},\n",
+                          rec_.traced() - std::min(rec_.traced(), unwritten_), rec_.trace_lost() + unwritten_,
                           trace_error_.empty() ? "" : fmt::format(",\"failure\":{}", json_text(trace_error_)));
     text += "\"files\":[";
     for (const written_file& f : files_)
@@ -116,6 +117,7 @@ class task_files {
   recorder& rec_;
   const settings& asked_;
   const std::string& trace_error_;
+  const std::uint64_t unwritten_;
   std::vector<written_file> files_;
   bounded_output screen_{"stdout"};
   result<void> first_;
@@ -123,8 +125,8 @@ class task_files {
 
 }  // namespace
 
-result<void> write_task_files(recorder& r, const settings& s, const std::string& trace_error) {
-  return task_files(r, s, trace_error).write();
+result<void> write_task_files(recorder& r, const settings& s, const std::string& trace_error, std::uint64_t unwritten) {
+  return task_files(r, s, trace_error, unwritten).write();
 }
 
 }  // namespace plx::probe

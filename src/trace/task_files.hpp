@@ -4,6 +4,7 @@
 // gives a line in the log; the others are still written. Example: trace/test/task_files_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "base/result.hpp"
@@ -14,7 +15,8 @@ namespace plx::probe {
 
 /// Writes into the existing folder s.output and prints requested tables; last it writes measurement.json, which lists
 /// what was recorded and dropped, the cost of measurement, and the files. Returns the first error. `trace_error`: why
-/// the trace file ends early, "" if it does not.
-result<void> write_task_files(recorder& r, const settings& s, const std::string& trace_error = "");
+/// the trace file ends early, "" if it does not; `unwritten`: records that are therefore not in it.
+result<void> write_task_files(recorder& r, const settings& s, const std::string& trace_error = "",
+                              std::uint64_t unwritten = 0);
 
 }  // namespace plx::probe

@@ -504,10 +504,10 @@ void program::parts::say_where(ticks now, bool locked) {
                                  plural(table.threads() + rows.size() - free_rows.size(), "thread"),
                                  seconds(now - origin), plural(waits, "wait"), wait_s, printable(output));
   if (misfits != 0)
-    text += fmt::format("plx: {} not innermost when stopped; the times are not exact\n", plural(misfits, "timer"));
+    text += fmt::format("plx: {} stopped while not innermost; the times are not exact\n", plural(misfits, "timer"));
   if (without_row != 0)
-    text +=
-        fmt::format("plx: {} not measured: more than {} existed at once\n", plural(without_row, "thread"), most_rows);
+    text += fmt::format("plx: did not measure {}: more than {} existed at once\n", plural(without_row, "thread"),
+                        most_rows);
   print(text);
 }
 

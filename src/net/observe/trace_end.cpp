@@ -15,7 +15,7 @@ namespace {
 trace_end& here() { return node_here().get<trace_end>(); }
 
 void recording_ended(sender s) { here().note_frozen(s.who); }
-void measurement_missed(sender s) { here().note_left(s.who); }
+void measurement_missed(sender s) { here().note_timed_out(s.who); }
 void last_measurement(sender s) {
   if (s.who != 0) return node_here().refuse(s.who, "it measures the clocks but is not the root");
   here().note_begun();
@@ -36,7 +36,7 @@ inline constexpr bool is_control<&last_measurement> = true;
 template <>
 inline constexpr bool is_control<&clocks_measured> = true;
 
-trace_end::trace_end(node& n) : node_(n), frozen_(n.size()), left_(n.size()) {}
+trace_end::trace_end(node& n) : node_(n), frozen_(n.size()), timed_out_(n.size()) {}
 
 void trace_end::freeze() {
   node_.port().messages().stop();
@@ -50,22 +50,22 @@ void trace_end::measure_clocks(double timeout_s) {
     std::unique_lock guard(lock_);
     changed_.wait_for(guard, std::chrono::duration<double>(timeout_s), [this] {
       for (locality_id i = 1; i < node_.size(); ++i)
-        if (!frozen_[i] && !left_[i] && !node_.is_lost(i)) return false;
+        if (!frozen_[i] && !timed_out_[i] && !node_.is_lost(i)) return false;
       return true;
     });
-    without = left_;
+    without = timed_out_;
   }
   for (locality_id i = 1; i < node_.size(); ++i)
     if (!node_.is_lost(i)) post<&last_measurement>(i, sender{node_.here()});
   node_.get<clock_offsets>().measure(clock_offsets::deadline_s, without);
 }
 
-void trace_end::let_go() {
+void trace_end::release() {
   for (locality_id i = 1; i < node_.size(); ++i)
-    if (!node_.is_lost(i) && !left(i)) post<&clocks_measured>(i, sender{node_.here()});
+    if (!node_.is_lost(i) && !timed_out(i)) post<&clocks_measured>(i, sender{node_.here()});
 }
 
-void trace_end::wait_until_let_go(double deadline_s) {
+void trace_end::wait_for_release(double deadline_s) {
   std::unique_lock guard(lock_);
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline_s);
   while (!done_ && !node_.is_lost(0)) {
@@ -97,15 +97,15 @@ void trace_end::note_done() {
   changed_.notify_all();
 }
 
-void trace_end::note_left(locality_id which) {
+void trace_end::note_timed_out(locality_id which) {
   const std::lock_guard guard(lock_);
-  left_[which] = true;
+  timed_out_[which] = true;
   changed_.notify_all();
 }
 
-bool trace_end::left(locality_id which) {
+bool trace_end::timed_out(locality_id which) {
   const std::lock_guard guard(lock_);
-  return left_[which];
+  return timed_out_[which];
 }
 
 void trace_end::peer_lost(locality_id) {

@@ -23,12 +23,12 @@ class trace_end final : public service {
   /// On the root, in a task: waits, for at most `timeout_s`, until all have stopped recording, and measures the clocks.
   void measure_clocks(double timeout_s);
   /// On the root, at the end: the others stop waiting.
-  void let_go();
-  /// On the others, in a task: answers the root's measurement, until let_go(), the loss of the root, or the deadline if
-  /// the root has not begun. In the last case the root is notified that this locality has left.
-  void wait_until_let_go(double deadline_s);
-  /// On the root: that locality left before the clocks were measured.
-  bool left(locality_id which);
+  void release();
+  /// On the others, in a task: answers the root's measurement, until release(), the loss of the root, or the deadline
+  /// if the root has not begun. In the last case the root is notified that this locality no longer waits.
+  void wait_for_release(double deadline_s);
+  /// On the root: that locality no longer waited when the clocks were measured.
+  bool timed_out(locality_id which);
 
   void peer_lost(locality_id peer) override;
 
@@ -36,14 +36,14 @@ class trace_end final : public service {
   void note_frozen(locality_id which);
   void note_begun();
   void note_done();
-  void note_left(locality_id which);
+  void note_timed_out(locality_id which);
 
  private:
   node& node_;
   mutex lock_;
   condition_variable_any changed_;
   bool begun_ = false, done_ = false;
-  std::vector<bool> frozen_, left_;  // by locality
+  std::vector<bool> frozen_, timed_out_;  // by locality
 };
 
 }  // namespace plx::net

@@ -67,6 +67,7 @@ void message_log::add(const probe::trace_parcel& r, bool was_sent) noexcept {
   if (c == nullptr || c->used.load(std::memory_order_relaxed) == chunk::size) {
     auto* fresh = new (std::nothrow) chunk;
     if (fresh == nullptr) {
+      kept_.fetch_sub(1, std::memory_order_relaxed);
       lost_.fetch_add(1, std::memory_order_relaxed);
       return;
     }

@@ -195,15 +195,15 @@ void job::gather() {
   auto& traces = node().get<net::trace_end>();
   if (here() == 0) node().get<net::clock_offsets>().end();
   traces.freeze();
-  if (here() != 0) return traces.wait_until_let_go(parts_->stop_deadline_s / 2);
+  if (here() != 0) return traces.wait_for_release(parts_->stop_deadline_s / 2);
   try {
     if (parts_->traced) traces.measure_clocks(parts_->failed ? 0 : parts_->stop_deadline_s / 2);
     if (parts_->summed) write_summary();
   } catch (...) {
-    traces.let_go();  // ends the wait of the others
+    traces.release();  // ends the wait of the others
     throw;
   }
-  traces.let_go();
+  traces.release();
 }
 
 /// Prints to stdout, as requested by the profile setting.

@@ -296,13 +296,15 @@ void device_lanes::collect(trace_data& into) const {
   into.records += kept();
 }
 
-void device_lanes::drain(trace_sink& to, bool flush_first) {
+std::uint64_t device_lanes::drain(trace_sink& to, bool flush_first, std::vector<bool>& named) {
   if (flush_first) flush();
   std::vector<device_lane*> lanes;
   {
     const std::lock_guard guard(lock_);
     for (const auto& l : lanes_) lanes.push_back(l.get());
   }
+  named.resize(lanes.size());
+  std::uint64_t drained = 0;
   for (std::size_t i = 0; i < lanes.size(); ++i) {
     device_lane& l = *lanes[i];
     std::vector<std::vector<device_operation>> all;
@@ -311,12 +313,14 @@ void device_lanes::drain(trace_sink& to, bool flush_first) {
       all.swap(l.kept_);
     }
     const unsigned row = first_row_ + static_cast<unsigned>(i);
-    if (!all.empty()) to.row(row, l.name_, l.device_ + 1);
+    if (!all.empty() && !named[i]) to.row(row, l.name_, l.device_ + 1), named[i] = true;
     for (const auto& some : all) {
       to.operations(row, some);
       kept_.fetch_sub(some.size(), std::memory_order_relaxed);
+      drained += some.size();
     }
   }
+  return drained;
 }
 
 void device_lanes::put_row(task_id first, std::vector<device_operation> all, std::vector<trace_slice>& row,

@@ -177,8 +177,9 @@ class device_lanes {
   [[nodiscard]] std::uint64_t lost() const noexcept { return lost_.load(std::memory_order_relaxed); }
   /// Appends the rows of all lanes, with their edges.
   void collect(trace_data& into) const;
-  /// Passes the kept records to `to`, and discards them. `flush`: first those of operations completed so far.
-  void drain(trace_sink& to, bool flush);
+  /// Passes the kept records to `to`, and discards them; returns their number. `flush`: first those of operations
+  /// completed so far. `named`: by lane, whether `to` has its name.
+  std::uint64_t drain(trace_sink& to, bool flush, std::vector<bool>& named);
   /// Sorts the operations of a lane into one row; each begins after the end of the one before. The edges are from the
   /// operation before it and from the submitting task. `first`: the base of the lane's ids.
   static void put_row(task_id first, std::vector<device_operation> all, std::vector<trace_slice>& row,

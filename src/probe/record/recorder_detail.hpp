@@ -110,6 +110,7 @@ struct recorder::state {
   trace_sink* sink = nullptr;  // guarded by drain_mutex, and so are the members up to `streamed`
   std::vector<std::weak_ptr<trace_source>> sources;
   std::vector<std::string> names_passed;  // of workers, to the sink
+  std::vector<bool> lanes_named;          // by lane of a device
   std::uint64_t lost_before = 0, streamed_before = 0;
   unsigned rounds = 0;
   std::atomic<std::uint64_t> streamed{0};

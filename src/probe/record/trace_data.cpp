@@ -84,10 +84,7 @@ void recorder::state::drain_to_sink(bool last) {
         ring->drain_spans([&](std::span<const trace_record> records) { to.records(i, records); });
     streamed.fetch_add(drained, std::memory_order_relaxed);
   }
-  const std::uint64_t before = lanes.kept();
-  lanes.drain(to, last || ++rounds % flush_every == 0);
-  const std::uint64_t after = lanes.kept();
-  if (after < before) streamed.fetch_add(before - after, std::memory_order_relaxed);
+  streamed.fetch_add(lanes.drain(to, last || ++rounds % flush_every == 0, lanes_named), std::memory_order_relaxed);
   for (const trace_sample& s : new_samples) to.sample(s);
   for (const trace_mark& m : new_marks) to.mark(m);
   std::erase_if(sources, [&](const auto& weak) {
@@ -117,6 +114,7 @@ void recorder::stream_to(trace_sink* sink, unsigned locality, unsigned localitie
   }
   s.streamed_before = s.streamed.load(std::memory_order_relaxed);
   s.names_passed.clear();
+  s.lanes_named.clear();
   const double now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   sink->begin({.origin = s.origin,
                .ticks_per_second = ticks_per_second(),

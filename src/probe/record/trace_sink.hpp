@@ -2,7 +2,7 @@
 // in both directions (trace/file/trace_writer.hpp writes them, trace/file/trace_reader.hpp makes them from a file).
 //
 // Thread safety: one thread at a time calls a sink. Errors: a sink keeps its errors; no call throws.
-// Example: trace/test/trace_file_test.cpp
+// Example: trace/file/test/trace_file_test.cpp
 #pragma once
 
 #include <cstdint>

@@ -75,6 +75,21 @@ TEST(Session, TheTraceIsWrittenWhileTheProgramRuns) {
   ASSERT_TRUE(s.finish());
 }
 
+TEST(Session, TracesOfOtherLocalitiesOfAnEarlierRunAreRemoved) {
+  const std::string folder = temporary_path("session_again");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  counter_registry counters;
+  const auto run = [&](unsigned locality, const std::string& output) {
+    session s(r, counters, {.output = output, .trace = true, .locality = locality, .localities = 2});
+  };
+  run(0, folder), run(1, folder + "/localities/1"), run(0, folder);
+  EXPECT_EQ(trace_files(folder)->size(), 2u);
+  { session s(r, counters, {.output = folder, .trace = true}); }
+  EXPECT_EQ(trace_files(folder)->size(), 1u);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Session, WithoutAFileForTheTraceTheProgramGoesOn) {
   const std::string folder = temporary_path("session_no_trace");
   std::filesystem::remove_all(folder);

@@ -143,6 +143,9 @@ result<void> run_files::begin() {
   if (auto r = make_folders(); !r) return r;
   const auto write_first = [&, this]() -> result<void> {
     if (auto r = log_to_file(measured_ + "/log.txt", log_level::info); !r) return r;
+    if (request_.trace && sim_.tasks().options().measure->trace)
+      log_warning("--trace has no effect together with PLX_TRACE=1: the trace is in '{}'",
+                  sim_.tasks().options().measure->output);
     if (auto r = window_.begin(); !r) return r;
     if (!is_root(net())) return {};
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;

@@ -10,6 +10,7 @@
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
 #include "trace/file/trace_reader.hpp"
@@ -18,10 +19,18 @@
 
 namespace plx::star {
 
-trace_window::~trace_window() {
-  if (file_ == nullptr) return;
-  recorder_.trace(false);
-  recorder_.stream_to(nullptr);
+trace_window::~trace_window() { abandon(); }
+
+/// Ends a trace that is open, and removes the file of a window that was not kept.
+void trace_window::abandon() {
+  draining_.reset();
+  if (file_ != nullptr) {
+    recorder_.trace(false);
+    recorder_.stream_to(nullptr);
+    file_.reset();
+  }
+  std::error_code ignored;
+  if (which_ == steps::windows) std::filesystem::remove(unfinished(), ignored);
 }
 
 void trace_window::keep(result<void> r) {
@@ -41,46 +50,50 @@ result<void> trace_window::start(const std::string& path) {
 
 /// Reads back what was written.
 result<void> trace_window::stop() {
+  draining_.reset();
   recorder_.trace(false);
   recorder_.stream_to(nullptr);
   const std::string error_of_file = file_->error();
   file_.reset();
   if (!error_of_file.empty()) return error{error_of_file};
   const std::string path = which_ == steps::all ? path_ : unfinished();
-  auto read = probe::load_trace({path});
+  auto read = probe::load_trace({path}, most_kept);
   if (!read) return read.error();
+  for (const std::string& line : read->warnings) log_warning("tables of the trace: {}", line);
   data_ = std::move(read->trace.data);
   return {};
 }
 
-result<void> trace_window::begin() { return which_ == steps::all ? start(path_) : result<void>(); }
+result<void> trace_window::begin() {
+  if (which_ != steps::nothing && locality_ == 0)
+    probe::remove_traces_beyond(std::filesystem::path(path_).parent_path(), which_ == steps::all ? localities_ : 1);
+  if (which_ != steps::all) return {};
+  if (auto r = start(path_); !r) return r;
+  draining_ = std::make_unique<probe::periodic_thread>("plx-drain");
+  draining_->every(0.02, [this] { recorder_.drain(); });
+  return {};
+}
 
 void trace_window::after_step(std::int64_t step) {
   if (which_ == steps::nothing || !failed_) return;
   if (file_ != nullptr) {
     newest_ = step;
+    if (which_ == steps::all) return;
     recorder_.drain();
     const bool long_enough =
         recorder_.traced() - records_before_ >= most_records || monotonic_seconds() - begin_s_ >= most_s;
-    if (which_ == steps::windows && long_enough) close();
+    if (long_enough) close();
   } else if (which_ == steps::windows && step >= next_) {
     open(step);
   }
 }
 
 result<void> trace_window::end() {
-  if (file_ == nullptr) return failed_;
-  if (which_ == steps::all)
+  if (file_ != nullptr && which_ == steps::all)
     keep(stop());
-  else if (newest_ > opened_ && (data_.records == 0 || newest_ - opened_ >= last_ - first_))
+  else if (file_ != nullptr && newest_ > opened_ && (data_.records == 0 || newest_ - opened_ >= last_ - first_))
     close();
-  if (file_ != nullptr) {
-    recorder_.trace(false);
-    recorder_.stream_to(nullptr);
-    file_.reset();
-  }
-  std::error_code ignored;
-  if (which_ == steps::windows) std::filesystem::remove(unfinished(), ignored);
+  abandon();
   return failed_;
 }
 

@@ -114,9 +114,9 @@ void job_trace::match() {
   std::sort(received_.begin(), received_.end(),
             [&](const parcel& a, const parcel& b) { return sender(a) < sender(b); });
   auto came = received_.begin();
-  const auto nobody_sent = [&] { ++job().localities[(came++)->at].unmatched; };
+  const auto count_unmatched = [&] { ++job().localities[(came++)->at].unmatched; };
   for (const parcel& s : sent_) {
-    while (came != received_.end() && sender(*came) < own(s)) nobody_sent();
+    while (came != received_.end() && sender(*came) < own(s)) count_unmatched();
     trace_message m{
         .sent = s.r.when, .number = s.r.number, .bytes = s.r.bytes, .from = s.at, .to = s.r.peer, .name = s.r.name};
     if (came != received_.end() && sender(*came) == own(s) && came->at == s.r.peer) {
@@ -129,7 +129,7 @@ void job_trace::match() {
     }
     job().messages.push_back(m);
   }
-  while (came != received_.end()) nobody_sent();
+  while (came != received_.end()) count_unmatched();
   sent_ = {}, received_ = {};
 }
 

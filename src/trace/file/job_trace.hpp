@@ -17,9 +17,8 @@ struct trace_parcels {
   std::vector<trace_parcel> sent, received;
 };
 
-/// Merges the traces of all localities of a job: times of one clock, unique task numbers, and each parcel's send
-/// matched with its receipt. A task's number contains the number of its worker's row (task_id); in the job's
-/// trace rows are numbered over all localities. A parcel is a join between the task that sent it and the task that it
+/// A task's number contains the number of its worker's row (task_id); in the job's trace rows are numbered over all
+/// localities. A parcel is a join between the task that sent it and the task that it
 /// made ready. Thread safety: one thread. Cost: O(n log n) in the messages, O(n) in everything else; the memory of the
 /// merged trace, plus that of one locality. Example: trace/file/test/job_trace_test.cpp
 class job_trace {

@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "base/file.hpp"
+#include "base/text.hpp"
 #include "probe/record/slice_reader.hpp"
 #include "trace/file/job_trace.hpp"
 #include "trace/file/trace_reader.hpp"
+#include "trace/profile.hpp"
 
 namespace plx::probe {
 namespace {
@@ -18,6 +20,8 @@ namespace {
 /// The contents of one file.
 class trace_part final : public trace_sink {
  public:
+  explicit trace_part(std::uint64_t most) : most_(most) {}
+
   void begin(const trace_start& s) override { start_ = s; }
   void row(unsigned row, std::string_view name, std::uint32_t device) override {
     row_data& r = at(row);
@@ -25,16 +29,19 @@ class trace_part final : public trace_sink {
     r.device = device;
   }
   void records(unsigned row, std::span<const trace_record> some) override {
+    if (!keeps(some.size())) return;
     row_data& r = at(row);
     for (const trace_record& one : some) r.reader.take(one);
   }
   void operations(unsigned row, std::span<const device_operation> some) override {
+    if (!keeps(some.size())) return;
     auto& all = at(row).operations;
     all.insert(all.end(), some.begin(), some.end());
   }
   void sample(const trace_sample& s) override { data_.samples.push_back(s); }
   void mark(const trace_mark& m) override { data_.marks.push_back(m); }
   void parcels(bool sent, std::span<const trace_parcel> some) override {
+    if (!keeps(some.size())) return;
     auto& all = sent ? parcels_.sent : parcels_.received;
     all.insert(all.end(), some.begin(), some.end());
   }
@@ -46,7 +53,7 @@ class trace_part final : public trace_sink {
   trace_data data(const trace_file_state& found) {
     data_.origin = start_.origin;
     data_.locality = start_.locality;
-    data_.records = found.records;
+    data_.records = kept_;
     data_.lost = found.totals.lost;
     data_.share = found.totals.share;
     for (auto& r : rows_) add(r);
@@ -58,6 +65,7 @@ class trace_part final : public trace_sink {
   }
   trace_parcels take_parcels() { return std::move(parcels_); }
   [[nodiscard]] const trace_start& start() const noexcept { return start_; }
+  [[nodiscard]] std::uint64_t kept() const noexcept { return kept_; }
 
   struct clock_record {
     unsigned locality;
@@ -67,6 +75,12 @@ class trace_part final : public trace_sink {
   [[nodiscard]] const std::vector<clock_record>& clocks() const noexcept { return clocks_; }
 
  private:
+  /// Whether the records of a chunk are kept.
+  bool keeps(std::size_t n) {
+    full_ = full_ || kept_ >= most_;
+    if (!full_) kept_ += n;
+    return !full_;
+  }
   /// Locks, edges and placements of a row are collected apart: those of a slice follow each other within a row only.
   struct row_data {
     explicit row_data(task_id first) : reader{slices, all, first} {}
@@ -100,6 +114,9 @@ class trace_part final : public trace_sink {
     r.reset();
   }
 
+  const std::uint64_t most_;  // records to keep
+  std::uint64_t kept_ = 0;
+  bool full_ = false;
   trace_start start_;
   trace_data data_;
   trace_parcels parcels_;
@@ -109,7 +126,7 @@ class trace_part final : public trace_sink {
 
 struct read_part {
   std::string path;
-  std::unique_ptr<trace_part> part = std::make_unique<trace_part>();
+  std::unique_ptr<trace_part> part;
   trace_file_state found{};
 };
 
@@ -150,42 +167,77 @@ loaded_trace merged(std::vector<read_part>& parts, std::vector<std::string> warn
     there[s.locality] = true;
     const clock_map clock = &*p.part == &root ? own_clock(s) : clock_of(s, root, warnings);
     if (!p.found.totals.ended) job.missing(s.locality, "its trace has no end: it was killed, or is still running");
-    job.add(s.locality, s.host, p.part->data(p.found), p.part->take_parcels(), clock);
+    if (!job.add(s.locality, s.host, p.part->data(p.found), p.part->take_parcels(), clock))
+      warnings.push_back(fmt::format("locality {} was omitted: one trace holds at most {} workers", s.locality,
+                                     job_trace::most_workers));
   }
-  for (std::uint32_t l = 0; l < n; ++l)
-    if (!there[l]) job.missing(l, "it left no trace");
+  for (std::uint32_t l = 0; l < n; ++l) {
+    if (there[l]) continue;
+    job.missing(l, "it left no trace");
+    warnings.push_back(fmt::format("locality {} left no trace", l));
+  }
   return {job.finish(), std::move(warnings)};
 }
 
 }  // namespace
 
+namespace {
+
+namespace fs = std::filesystem;
+
+/// RUN/localities/N/trace.plxt, in order of N.
+std::vector<std::pair<unsigned long, std::string>> traces_of_others(const std::string& run) {
+  std::error_code ignored;
+  std::vector<std::pair<unsigned long, std::string>> all;
+  for (fs::directory_iterator i(run + "/localities", ignored), end; i != end; i.increment(ignored))
+    if (const fs::path own = i->path() / "trace.plxt"; fs::exists(own, ignored))
+      all.emplace_back(std::strtoul(i->path().filename().c_str(), nullptr, 10), own.string());
+  std::sort(all.begin(), all.end());
+  return all;
+}
+
+}  // namespace
+
+void remove_traces_beyond(const std::string& run, unsigned localities) {
+  std::error_code ignored;
+  for (const auto& [number, path] : traces_of_others(run))
+    if (number >= localities) fs::remove(path, ignored);
+}
+
 result<std::vector<std::string>> trace_files(const std::string& run) {
-  namespace fs = std::filesystem;
   std::error_code ignored;
   if (!fs::exists(run, ignored)) return error{fmt::format("'{}' does not exist: expected the folder of a run", run)};
   if (!fs::is_directory(run, ignored)) return std::vector{run};
   std::vector<std::string> files;
   if (const std::string own = run + "/trace.plxt"; fs::exists(own, ignored)) files.push_back(own);
-  std::vector<std::pair<unsigned long, std::string>> others;
-  for (fs::directory_iterator i(run + "/localities", ignored), end; i != end; i.increment(ignored))
-    if (const fs::path own = i->path() / "trace.plxt"; fs::exists(own, ignored))
-      others.emplace_back(std::strtoul(i->path().filename().c_str(), nullptr, 10), own.string());
-  std::sort(others.begin(), others.end());
-  for (auto& [number, path] : others) files.push_back(std::move(path));
+  for (auto& [number, path] : traces_of_others(run)) files.push_back(std::move(path));
   if (files.empty())
     return error{fmt::format("'{}' has no trace.plxt: record one with PLX_TRACE=1 PLX_OUTPUT={}", run, run)};
+  std::uint32_t of_first = 0;
+  for (const std::string& path : files) {
+    const auto start = start_of_trace(path);
+    if (!start) return start.error();
+    if (&path == files.data()) of_first = start->localities;
+    if (start->localities != of_first)
+      return error{
+          fmt::format("'{}' is of a job of {} processes, but '{}' of one of {}: remove the file of the earlier run",
+                      files.front(), of_first, path, start->localities)};
+  }
   return files;
 }
 
-result<loaded_trace> load_trace(const std::vector<std::string>& files) {
+result<loaded_trace> load_trace(const std::vector<std::string>& files, std::uint64_t most) {
   std::vector<read_part> parts;
   std::vector<std::string> warnings;
   for (const std::string& path : files) {
-    read_part& p = parts.emplace_back(read_part{path});
+    read_part& p = parts.emplace_back(read_part{path, std::make_unique<trace_part>(most)});
     const auto found = read_trace(path, *p.part);
     if (!found) return found.error();
     p.found = *found;
     for (std::string& line : p.found.warnings(path)) warnings.push_back(std::move(line));
+    if (p.part->kept() < p.found.records)
+      warnings.push_back(fmt::format("'{}': only the first {} of its {} records were kept", path,
+                                     count_text(p.part->kept()), count_text(p.found.records)));
   }
   std::stable_sort(parts.begin(), parts.end(), [](const read_part& a, const read_part& b) {
     return a.part->start().locality < b.part->start().locality;

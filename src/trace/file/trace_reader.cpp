@@ -104,8 +104,11 @@ class file_reader {
     }
     return started_;
   }
-  /// Reads the start alone.
-  void read_first() { (void)chunk(trace_file_begin.size()); }
+  /// Reads the start alone. False if there is none.
+  bool read_first() {
+    (void)chunk(trace_file_begin.size());
+    return started_;
+  }
   [[nodiscard]] const trace_file_state& found() const noexcept { return found_; }
 
  private:
@@ -310,13 +313,22 @@ result<file_bytes> open_trace(const std::string& path) {
 }  // namespace
 
 result<void> use_clock_of(const std::vector<std::string>& files) {
-  struct rate final : trace_sink {
-    void begin(const trace_start& s) override { set_ticks_per_second(s.ticks_per_second); }
-  } to;
-  const auto file = open_trace(files.at(0));
-  if (!file) return file.error();
-  file_reader(*file, to).read_first();
+  const auto start = start_of_trace(files.at(0));
+  if (!start) return start.error();
+  set_ticks_per_second(start->ticks_per_second);
   return {};
+}
+
+result<trace_start> start_of_trace(const std::string& path) {
+  struct first final : trace_sink {
+    void begin(const trace_start& s) override { start = s; }
+    trace_start start;
+  } to;
+  const auto file = open_trace(path);
+  if (!file) return file.error();
+  file_reader reader(*file, to);
+  if (!reader.read_first()) return error{fmt::format("'{}' ends before its first record", path)};
+  return to.start;
 }
 
 result<trace_file_state> read_trace(const std::string& path, trace_sink& to) {

@@ -1,14 +1,12 @@
 // Reads a trace file (trace_writer.hpp), also while it is being written and after a crash: up to its last complete
 // chunk.
 //
-// Thread safety: one thread at a time. Memory: one chunk, whatever the length of the file. Cost: about 10 ns per
-// record. Errors: one line if the file is not a trace. Damage is not an error: chunks whose checksum does not match are
-// skipped and counted. Example: trace/file/test/trace_file_test.cpp
+// Thread safety: one thread at a time. Memory: one chunk, whatever the length of the file. Cost: some 33 ns per record,
+// statistics included (docs/probe.md). Errors: one line if the file is not a trace. Damage is not an error: chunks
+// whose checksum does not match are skipped and counted. Example: trace/file/test/trace_file_test.cpp
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,6 +27,9 @@ struct trace_file_state {
   [[nodiscard]] std::vector<std::string> warnings(const std::string& path) const;
 };
 
+/// The start of the file.
+result<trace_start> start_of_trace(const std::string& path);
+
 /// Passes everything in the file to the sink. Names get ids of this process.
 result<trace_file_state> read_trace(const std::string& path, trace_sink& to);
 
@@ -39,15 +40,21 @@ struct loaded_trace {
   double ticks_per_second = plx::ticks_per_second();  // of the times in it
 };
 
-/// The files of a run: RUN/trace.plxt and RUN/localities/N/trace.plxt; RUN itself if it is a file.
+/// The files of a run: RUN/trace.plxt and RUN/localities/N/trace.plxt; RUN itself if it is a file. Error: they are of
+/// jobs with different numbers of localities.
 result<std::vector<std::string>> trace_files(const std::string& run);
+
+/// Removes RUN/localities/N/trace.plxt for N >= `localities`, which an earlier run left there. The files of the other
+/// localities are overwritten by them. Called by locality 0 when its trace begins.
+void remove_traces_beyond(const std::string& run, unsigned localities);
 
 /// Makes the clock of this process that of the first file: the files then give the same numbers each time. See
 /// base/clock_rate.hpp for what it requires.
 result<void> use_clock_of(const std::vector<std::string>& files);
 
 /// Reads all files of a run. Times of the localities are converted by the clock map in the root's file or, without one,
-/// by the time of day. Memory: 48 bytes per slice and 24 per dependency.
-result<loaded_trace> load_trace(const std::vector<std::string>& files);
+/// by the time of day. A file's records after the first `most` (and the end of their chunk) are skipped; a warning
+/// contains the number. Memory: 48 bytes per slice and 24 per dependency.
+result<loaded_trace> load_trace(const std::vector<std::string>& files, std::uint64_t most = ~std::uint64_t{0});
 
 }  // namespace plx::probe

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "base/text.hpp"
@@ -27,22 +28,17 @@ class slice_counter final : public trace_sink {
     if (device == 0) add_worker(row);
   }
   void records(unsigned row, std::span<const trace_record> some) override {
-    if (row >= links_.size()) links_.resize(row + std::size_t{1});
+    if (row >= rows_.size()) rows_.resize(row + std::size_t{1});
+    if (rows_[row] == nullptr) rows_[row] = std::make_unique<row_data>();
     add_worker(row);
-    constexpr std::uint32_t others =
-        trace_record::is_edge | trace_record::is_more | trace_record::is_lock | trace_record::is_placement;
+    row_data& all = *rows_[row];
     for (const trace_record& r : some) {
-      if ((r.flags & detail::is_packed) != 0) {
-        add(detail::unpack_slice(r, 0).slice);
-      } else if ((r.flags & (others | trace_record::is_link)) == trace_record::is_link) {
-        links_[row] = r.key;
-      } else if ((r.flags & others) == 0) {
-        add({.begin = r.begin,
-             .end = r.end,
-             .ready = std::exchange(links_[row], 0),
-             .name = r.name,
-             .finished = (r.flags & trace_record::finished) != 0});
-      }
+      constexpr std::uint32_t others =
+          trace_record::is_edge | trace_record::is_more | trace_record::is_lock | trace_record::is_placement;
+      if ((r.flags & detail::is_packed) == 0 && (r.flags & others) != 0) continue;
+      all.reader.take(r);
+      if (!all.slices.empty()) add(all.slices.back());
+      all.slices.clear(), all.rest.edges.clear();
     }
   }
   void operations(unsigned, std::span<const device_operation> some) override {
@@ -57,6 +53,11 @@ class slice_counter final : public trace_sink {
   }
 
  private:
+  struct row_data {
+    std::vector<trace_slice> slices;
+    trace_data rest;
+    detail::slice_reader reader{slices, rest, 0};
+  };
   void add_worker(unsigned row) {
     workers_.resize(std::max<std::size_t>(workers_.size(), row + std::size_t{1}));
     workers_[row] = true;
@@ -66,19 +67,22 @@ class slice_counter final : public trace_sink {
     slice_statistics& t = types_[s.name];
     const double length_s = static_cast<double>(ticks_between(s.begin, s.end)) * tick_s_;
     const auto octaves = bins_per_octave * std::log2(std::max(length_s * 1e9, 1.0));
-    ++t.bins[std::min(static_cast<unsigned>(std::ceil(octaves)), slice_statistics::n_bins - 1)];
+    const unsigned bin = std::min(static_cast<unsigned>(std::ceil(octaves)), slice_statistics::n_bins - 1);
+    const double weight = s.every;
+    t.bins[bin] += s.every;
     t.min_s = t.slices == 0 ? length_s : std::min(t.min_s, length_s);
     t.max_s = std::max(t.max_s, length_s);
-    ++t.slices;
-    t.tasks += s.finished ? 1 : 0;
-    t.total_s += length_s;
-    t.squares_s2 += length_s * length_s;
-    if (s.ready != 0) t.wait_s += static_cast<double>(ticks_between(s.ready, s.begin)) * tick_s_;
+    ++t.recorded;
+    t.slices += s.every;
+    t.tasks += s.finished ? s.every : 0;
+    t.total_s += weight * length_s;
+    t.squares_s2 += weight * length_s * length_s;
+    if (s.ready != 0) t.wait_s += weight * static_cast<double>(ticks_between(s.ready, s.begin)) * tick_s_;
     first_ = std::min(first_, s.begin), last_ = std::max(last_, s.end);
   }
 
   std::vector<slice_statistics>& types_;
-  std::vector<ticks> links_;  // by row: when the next slice became ready
+  std::vector<std::unique_ptr<row_data>> rows_;
   std::vector<bool> workers_;
   double tick_s_ = 1;
   ticks first_ = ~ticks{0}, last_ = 0;
@@ -102,6 +106,7 @@ result<trace_statistics> statistics_of_trace(const std::vector<std::string>& fil
     const auto found = read_trace(path, counter);
     if (!found) return found.error();
     all.records += found->records, all.lost += found->totals.lost, all.bytes += found->bytes;
+    all.share = std::min(all.share, found->totals.share);
     all.wall_s = std::max(all.wall_s, counter.wall_s());
     all.workers += counter.workers();
     for (std::string& line : found->warnings(path)) all.warnings.push_back(std::move(line));
@@ -119,8 +124,12 @@ result<trace_statistics> statistics_of_trace(const std::vector<std::string>& fil
 std::string statistics_text(const trace_statistics& s, std::size_t rows) {
   double total_s = 0;
   for (const slice_statistics& t : s.types) total_s += t.total_s;
-  std::string text = fmt::format("{} records in {} bytes, {} dropped; {} workers for {}\n\n", count_text(s.records),
+  std::string text = fmt::format("{} records in {} bytes, {} dropped; {} workers for {}\n", count_text(s.records),
                                  count_text(s.bytes), count_text(s.lost), s.workers, time_text(s.wall_s));
+  if (s.share < 1)
+    text += fmt::format("trace-budget reduced the recorded share of some types to {:.3g} %: slices are estimates\n",
+                        100 * s.share);
+  text += "\n";
   text += fmt::format("{:<32} {:>9} {:>9} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "task type", "slices", "total",
                       "share", "mean", "median", "99 %", "max", "wait");
   for (const slice_statistics& t : std::span(s.types).first(std::min(rows, s.types.size())))
@@ -165,8 +174,8 @@ std::string difference_text(const trace_statistics& a, const trace_statistics& b
     [[nodiscard]] double noise() const {
       if (a == nullptr || b == nullptr) return 0;
       const auto variance = [](const slice_statistics& s) {
-        const double m = s.mean_s(), count = static_cast<double>(s.slices);
-        return std::max(0.0, s.squares_s2 / count - m * m) / count;
+        const double m = s.mean_s();
+        return std::max(0.0, s.squares_s2 / static_cast<double>(s.slices) - m * m) / static_cast<double>(s.recorded);
       };
       return n(b) * std::sqrt(variance(*a) + variance(*b));
     }

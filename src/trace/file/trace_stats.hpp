@@ -1,8 +1,9 @@
 // Statistics of a trace file by task type, in constant memory: for traces that do not fit into memory.
 //
 // Durations are those of slices: a task that was suspended has several. Quantiles are upper bounds of bins whose limits
-// differ by a factor of 2^(1/4), 19 %. Thread safety: values. Cost: some nanoseconds per slice.
-// Errors: those of trace_reader.hpp. Example: trace/file/test/trace_stats_test.cpp
+// differ by a factor of 2^(1/4), 19 %. A slice counts as often as it represents others (trace-budget); a type that is
+// no longer traced is not counted from then on. Thread safety: values. Cost: that of trace_reader.hpp. Errors: those of
+// trace_reader.hpp. Example: trace/file/test/trace_stats_test.cpp
 #pragma once
 
 #include <array>
@@ -22,6 +23,7 @@ struct slice_statistics {
   std::string name;
   std::uint64_t tasks = 0;  // that ended
   std::uint64_t slices = 0;
+  std::uint64_t recorded = 0;  // of those; the others are represented by them (trace_slice::every)
   double total_s = 0;
   double squares_s2 = 0;
   double min_s = 0, max_s = 0;
@@ -38,6 +40,7 @@ struct slice_statistics {
 struct trace_statistics {
   std::vector<slice_statistics> types;  // largest total first
   std::uint64_t records = 0, lost = 0, bytes = 0;
+  double share = 1;   // trace_data::share, the smallest of all files
   double wall_s = 0;  // from the first begin to the last end of a file, the longest of all files
   unsigned workers = 0;
   std::vector<std::string> warnings;

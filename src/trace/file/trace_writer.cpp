@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cmath>
+#include <mutex>
 #include <new>
 #include <utility>
 #include <vector>
@@ -47,13 +49,21 @@ struct coded_chunk : open_chunk {
   Coder coder;
 };
 
+/// Returns the new size.
+template <class Coder>
+std::size_t put_row(coded_chunk<Coder>& c, const typename Coder::row& words) {
+  return static_cast<std::size_t>(c.coder.put(c.bytes.get() + c.size, words, 0) - c.bytes.get());
+}
+
 }  // namespace
 
 struct trace_writer::state {
   std::string path;
   int descriptor = -1;
   const pid_t owner = ::getpid();
-  std::uint64_t written = 0, dropped = 0;
+  std::uint64_t written = 0;
+  std::atomic<std::uint64_t> dropped{0};  // relaxed: a count
+  std::mutex mutex;                       // guards `failure` against other threads; this one alone changes it
   std::string failure;
   name_id names = 0;  // written so far
   trace_totals last;
@@ -69,7 +79,10 @@ struct trace_writer::state {
   [[nodiscard]] bool usable() const noexcept { return failure.empty() && ::getpid() == owner; }
 
   void fail(int number) {
-    failure = file_error("write", path, number).message;
+    {
+      const std::lock_guard lock(mutex);
+      failure = file_error("write", path, number).message;
+    }
     (void)!::ftruncate(descriptor, static_cast<off_t>(written));  // a part of a chunk would be read as damaged
     log_error("{}: the trace ends here, and the program continues", failure);
   }
@@ -118,7 +131,7 @@ struct trace_writer::state {
     if (c.count == 0) return;
     write_new_names();
     write_chunk(kind, row, c.count, c.bytes.get(), c.size);
-    if (!usable()) dropped += c.count;
+    if (!usable()) dropped.fetch_add(c.count, std::memory_order_relaxed);
     c.coder.restart();
     c.size = 0, c.count = 0;
   }
@@ -132,13 +145,13 @@ struct trace_writer::state {
     if (old(sent)) end(sent, chunk_kind::sent, 0);
     if (old(received)) end(received, chunk_kind::received, 0);
   }
-  /// Appends rows, and ends the chunk whenever it is full.
-  template <class Coder, class T, class Row>
-  void add(coded_chunk<Coder>& c, chunk_kind kind, unsigned row, std::span<const T> some, Row row_of) {
+  /// Appends `some`, and ends the chunk whenever it is full. put(chunk, one) returns the new size.
+  template <class Coder, class T, class Put>
+  void add(coded_chunk<Coder>& c, chunk_kind kind, unsigned row, std::span<const T> some, Put put) {
     if (some.empty()) return;
-    if (!usable() || !c.begin(now)) return void(dropped += some.size());
+    if (!usable() || !c.begin(now)) return void(dropped.fetch_add(some.size(), std::memory_order_relaxed));
     for (const T& one : some) {
-      c.size = static_cast<std::size_t>(c.coder.put(c.bytes.get() + c.size, row_of(one), 0) - c.bytes.get());
+      c.size = put(c, one);
       ++c.count;
       if (c.full()) end(c, kind, row), c.began = now;
     }
@@ -183,23 +196,19 @@ void trace_writer::records(unsigned row, std::span<const trace_record> some) {
   state& s = *state_;
   if (s.workers.size() <= row) s.workers.resize(row + std::size_t{1});
   if (s.workers[row] == nullptr) s.workers[row] = std::make_unique<coded_chunk<record_coder>>();
-  coded_chunk<record_coder>& c = *s.workers[row];
-  if (!s.usable() || !c.begin(s.now)) return void(s.dropped += some.size());
-  for (const trace_record& given : some) {
-    trace_record r = given;
+  s.add(*s.workers[row], chunk_kind::records, row, some, [](auto& c, trace_record r) {
     if ((r.flags & (is_packed | trace_record::is_lock)) == trace_record::is_lock && r.name == unnamed)
       r.name = object_name(reinterpret_cast<const void*>(r.key));
-    c.size = c.coder.put(c.bytes.get(), c.size, r);
-    ++c.count;
-    if (c.full()) s.end(c, chunk_kind::records, row), c.began = s.now;
-  }
+    return c.coder.put(c.bytes.get(), c.size, r);
+  });
 }
 
 void trace_writer::operations(unsigned row, std::span<const device_operation> some) {
   auto& all = state_->streams;
   auto there = std::find_if(all.begin(), all.end(), [row](const auto& s) { return s.first == row; });
   if (there == all.end()) there = all.insert(all.end(), {row, std::make_unique<coded_chunk<row_coder<16, 1>>>()});
-  state_->add(*there->second, chunk_kind::operations, row, some, [](const device_operation& o) { return row_of(o); });
+  state_->add(*there->second, chunk_kind::operations, row, some,
+              [](auto& c, const device_operation& o) { return put_row(c, row_of(o)); });
 }
 
 void trace_writer::sample(const trace_sample& s) {
@@ -220,10 +229,10 @@ void trace_writer::mark(const trace_mark& m) {
 
 void trace_writer::parcels(bool sent, std::span<const trace_parcel> some) {
   state_->add(sent ? state_->sent : state_->received, sent ? chunk_kind::sent : chunk_kind::received, 0, some,
-              [](const trace_parcel& p) {
+              [](auto& c, const trace_parcel& p) {
                 parcel_row row{};
                 std::memcpy(row.data(), &p, sizeof p);
-                return row;
+                return put_row(c, row);
               });
 }
 
@@ -243,7 +252,7 @@ void trace_writer::totals(const trace_totals& t) {
   if (t.ended) flush();
   byte_writer b;
   b.number(t.records);
-  b.number(t.lost + s.dropped);
+  b.number(t.lost + s.dropped.load(std::memory_order_relaxed));
   b.real(t.share);
   b.number(t.ended ? 1 : 0);
   s.write_chunk(chunk_kind::totals, b);
@@ -258,8 +267,10 @@ void trace_writer::drained() {
 
 void trace_writer::flush() { state_->end_older(~ticks{0}); }
 
-const std::string& trace_writer::error() const noexcept { return state_->failure; }
-std::uint64_t trace_writer::dropped() const noexcept { return state_->dropped; }
-std::uint64_t trace_writer::bytes() const noexcept { return state_->written; }
+std::string trace_writer::error() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->failure;
+}
+std::uint64_t trace_writer::dropped() const noexcept { return state_->dropped.load(std::memory_order_relaxed); }
 
 }  // namespace plx::probe

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "probe/record/recorder.hpp"
+#include "probe/record/trace_sink.hpp"
 #include "trace/profile.hpp"
 #include "trace/trace_graph.hpp"
 
@@ -43,6 +44,32 @@ TEST(device_lanes, an_operation_that_ends_before_it_begins_has_no_length) {
   ASSERT_EQ(data.workers.size(), 2u);
   ASSERT_EQ(data.workers[1].size(), 1u);
   EXPECT_EQ(data.workers[1][0].begin, data.workers[1][0].end);
+}
+
+TEST(device_lanes, operations_that_a_drain_flushes_are_counted_and_named_once) {
+  struct counting final : trace_sink {
+    void row(unsigned, std::string_view, std::uint32_t device) override { names += device != 0 ? 1 : 0; }
+    void operations(unsigned, std::span<const device_operation> some) override { n += some.size(); }
+    std::size_t names = 0, n = 0;
+  } sink, other;
+  recorder r(1);
+  r.stream_to(&sink);
+  r.trace(true, 16);
+  device_lane& lane = *r.devices().take("gpu 0", "stream 1");
+  const auto add = [](void* to) {
+    device_lane& l = *static_cast<device_lane*>(to);
+    l.add(operation(l, now_ticks() - 10, now_ticks()));
+  };
+  for (int i = 0; i < 3; ++i) add(&lane), r.drain();
+  r.devices().add_flush(add, &lane);
+  r.stream_to(&other);
+  EXPECT_EQ(sink.n, 4u);
+  EXPECT_EQ(sink.names, 1u);
+  EXPECT_EQ(r.traced(), 4u);
+  r.stream_to(nullptr);
+  EXPECT_EQ(other.names, 1u);
+  EXPECT_EQ(r.traced(), 4u + other.n);
+  r.devices().remove_flush(&lane);
 }
 
 TEST(device_lanes, show_their_latest_operations) {

@@ -78,7 +78,7 @@ struct traced_job {
     for (unsigned i = 0; i < size; ++i) all.run(i, [&] { all.at(i).get<net::trace_end>().freeze(); });
     all.run(0, [&] {
       all.at(0).get<net::trace_end>().measure_clocks(10);
-      all.at(0).get<net::trace_end>().let_go();
+      all.at(0).get<net::trace_end>().release();
     });
     for (unsigned i = 0; i < size; ++i) all.at(i).home().recorder().stream_to(nullptr);
   }
@@ -137,9 +137,9 @@ TEST(TraceEnd, ParentsAreOnOtherLocalities) {
 
 TEST(TraceEnd, ALocalityThatLeftIsNotAsked) {
   traced_job job(3);
-  job.all.run(1, [&] { job.all.at(1).get<net::trace_end>().wait_until_let_go(0); });
+  job.all.run(1, [&] { job.all.at(1).get<net::trace_end>().wait_for_release(0); });
   job.all.run(0, [&] {
-    EXPECT_TRUE(comes_true([&] { return job.all.at(0).get<net::trace_end>().left(1); }, plx::this_thread::yield));
+    EXPECT_TRUE(comes_true([&] { return job.all.at(0).get<net::trace_end>().timed_out(1); }, plx::this_thread::yield));
   });
   const trace_job d = job.merged().job;
   EXPECT_GT(d.localities.at(2).uncertainty_s, 0);
@@ -201,20 +201,21 @@ TEST(TraceEnd, TheTraceOfALostLocalityIsReadAsFarAsItGoes) {
   read = load_trace({job.paths[0], job.paths[1]});
   ASSERT_TRUE(read);
   EXPECT_EQ(read->trace.job.localities[2].missing, "it left no trace");
+  EXPECT_EQ(read->warnings.back(), "locality 2 left no trace");
   EXPECT_EQ(read->trace.job.localities[0].unmatched, 2u);  // the call of the lost locality, and its answer
 }
 
 TEST(TraceEnd, OthersWaitUntilTheClocksAreMeasured) {
   traced_job job(2);
-  std::atomic<bool> let_go{false};
+  std::atomic<bool> released{false};
   std::thread other([&] {
-    job.all.at(1).home().run([&] { job.all.at(1).get<net::trace_end>().wait_until_let_go(30); });
-    let_go = true;
+    job.all.at(1).home().run([&] { job.all.at(1).get<net::trace_end>().wait_for_release(30); });
+    released = true;
   });
   job.end();
   other.join();
-  EXPECT_TRUE(let_go);
-  job.all.run(0, [&] { job.all.at(0).get<net::trace_end>().wait_until_let_go(0.01); });  // no root measures
+  EXPECT_TRUE(released);
+  job.all.run(0, [&] { job.all.at(0).get<net::trace_end>().wait_for_release(0.01); });  // no root measures
 }
 
 TEST(TraceEnd, ParcelsAreNotNumberedWithoutTracing) {

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
+#include <thread>
 
 #include "base/file.hpp"
 #include "probe/record/test/temporary_test.hpp"
@@ -65,6 +67,25 @@ TEST_F(TraceWindow, WritesAllSteps) {
   ASSERT_TRUE(window.end());
   EXPECT_GE(slices(window), 4u * 11u);
   EXPECT_EQ(probe::load_trace({path})->trace.data.records, window.data().records);
+}
+
+TEST_F(TraceWindow, ATraceOfAllStepsIsWrittenDuringAStep) {
+  trace_window window(rt.recorder(), steps::all, path);
+  ASSERT_TRUE(window.begin());
+  rt.recorder().trace(true);
+  step(rt);
+  while (probe::load_trace({path}).value().trace.data.records == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_TRUE(window.end());
+}
+
+TEST_F(TraceWindow, OfAnotherLocalityLeavesNoFile) {
+  trace_window window(rt.recorder(), steps::windows, path, 1, 2);
+  int i = 0;
+  while (window.last_step() == 0) step(rt), window.after_step(++i);
+  ASSERT_TRUE(window.end());
+  EXPECT_GT(window.data().records, 0u);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
 }
 
 TEST_F(TraceWindow, AFolderThatVanishedIsAnError) {

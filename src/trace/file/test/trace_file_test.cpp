@@ -293,6 +293,35 @@ TEST_F(TraceFile, AnythingElseIsAnErrorOfOneLine) {
   EXPECT_THAT(load_trace({path, path}).error().message, HasSubstr("both of locality 0"));
 }
 
+TEST_F(TraceFile, OnlyTheFirstRecordsAreKeptIfTheyAreLimited) {
+  small_trace(path);
+  const auto all = load_trace({path}), some = load_trace({path}, 30);
+  ASSERT_TRUE(all && some);
+  EXPECT_GE(some->trace.data.records, 30u);
+  EXPECT_LT(some->trace.data.records, all->trace.data.records / 2);
+  EXPECT_LT(slices_in(*some), slices_in(*all) / 2);
+  EXPECT_GT(slices_in(*some), 0u);
+  EXPECT_THAT(some->warnings, testing::ElementsAre(HasSubstr("only the first")));
+}
+
+TEST_F(TraceFile, FilesOfAnEarlierRunAreRefusedOrRemoved) {
+  const std::string run = temporary_path("file_run");
+  std::filesystem::remove_all(run);
+  const auto add = [&](const std::string& folder, unsigned locality, unsigned localities) {
+    std::filesystem::create_directories(folder);
+    (*trace_writer::create(folder + "/trace.plxt"))->begin({.locality = locality, .localities = localities});
+  };
+  add(run, 0, 2), add(run + "/localities/1", 1, 2);
+  EXPECT_EQ(trace_files(run)->size(), 2u);
+  add(run + "/localities/2", 2, 4), add(run + "/localities/3", 3, 4);
+  EXPECT_THAT(trace_files(run).error().message, HasSubstr("localities/2/trace.plxt' of one of 4"));
+  remove_traces_beyond(run, 2);
+  EXPECT_EQ(trace_files(run)->size(), 2u);
+  remove_traces_beyond(run, 1);
+  EXPECT_EQ(trace_files(run)->size(), 1u);
+  std::filesystem::remove_all(run);
+}
+
 TEST_F(TraceFile, AKilledProgramLeavesWhatItRecordedUpToTheLastSecond) {
   int ready[2];
   ASSERT_EQ(::pipe(ready), 0);

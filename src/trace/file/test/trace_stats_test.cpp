@@ -71,6 +71,32 @@ TEST(TraceStats, CountEverySlice) {
   EXPECT_NEAR(s.wall_s, 11.49e-3, 1e-5);
 }
 
+TEST(TraceStats, ASliceCountsForThoseThatItRepresents) {
+  const std::string path = temporary_path("stats_share.plxt");
+  recorder r(1);
+  {
+    auto w = *trace_writer::create(path);
+    r.stream_to(w.get());
+    r.trace(true, 1 << 14, 0.1);
+    const ticks begin = now_ticks();
+    for (ticks i = 0; i < 1000; ++i)
+      r.worker(0).record({.name = register_name("ts some"), .begin = begin + 1000 * i, .end = begin + 1000 * i + 900});
+    r.trace(false);
+    r.stream_to(nullptr);
+  }
+  const auto s = statistics_of_trace({path});
+  std::filesystem::remove(path);
+  ASSERT_TRUE(s && s->types.size() == 1);
+  const slice_statistics& t = s->types[0];
+  EXPECT_EQ(t.recorded, s->records);
+  EXPECT_EQ(t.slices, 10 * t.recorded);
+  EXPECT_EQ(t.tasks, t.slices);
+  EXPECT_NEAR(static_cast<double>(t.slices), 1000, 50);
+  EXPECT_NEAR(t.total_s, static_cast<double>(t.slices) * seconds(900), 1e-9);
+  EXPECT_EQ(s->share, 0.1);
+  EXPECT_THAT(statistics_text(*s), HasSubstr("share of some types to 10 %"));
+}
+
 TEST(TraceStats, AreTables) {
   const trace_statistics s = recorded(1000, 50);
   const std::string table = statistics_text(s, 1);
