@@ -1,8 +1,8 @@
-"""`./plx report RUN`, `./plx compare A B`, `./plx diagnose RUN`, `./plx top`, `./plx what-if` and `./plx scale`: the Python
-package `parallax` in the project's Python environment. `./plx what-if RUN` builds plx-what-if and runs it, `./plx what-if
-check` compares its predictions with real changes: docs/why-slow.md. `./plx scale RUN` builds plx-scale, replays a run on simulated machines,
-and draws how it scales; `./plx scale check` compares replays with real runs on a few processes of this machine, or of
-another one: docs/scale.md.
+"""`./plx report RUN`, `./plx film RUN`, `./plx orbits RUN...`, `./plx compare A B`, `./plx diagnose RUN`, `./plx top`,
+`./plx what-if` and `./plx scale`: the Python package `parallax` in the project's Python environment. `./plx what-if RUN`
+builds plx-what-if and runs it, `./plx what-if check` compares its predictions with real changes: docs/why-slow.md.
+`./plx scale RUN` builds plx-scale, replays a run on simulated machines, and draws how it scales; `./plx scale check`
+compares replays with real runs on a few processes of this machine, or of another one: docs/scale.md.
 """
 
 from __future__ import annotations

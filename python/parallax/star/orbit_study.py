@@ -15,11 +15,12 @@ from .orbits import read_orbits
 from .run import Run
 
 
-class Course:
+class OrbitHistory:
     """The first pair of stars of a run, over the time in initial periods.
 
     separation, lighter    over the first value; `lighter` is the mass of the star that begins with less
-    momentum_at, momentum  the total angular momentum along z less that of driving, as a change of its first value
+    momentum_at, momentum  the total angular momentum along z less that of driving, as a change of its first value;
+                           empty if that is 0 or unknown
     """
 
     def __init__(self, folder: Path):
@@ -41,7 +42,9 @@ class Course:
         star = orbits.table.numbers("disrupted_star")[-1]
         self.disrupted = int(star) if star > 0 else None
         self.disruption = float(orbits.table.numbers("disruption_time")[-1]) / self.period if star > 0 else None
-        self.turns = float(np.interp(self.disruption * self.period, orbits.time, orbits.turns)) if star > 0 else None
+        self.turns = None  # of the orbit until then
+        if star > 0 and orbits.turns is not None:
+            self.turns = float(np.interp(self.disruption * self.period, orbits.time, orbits.turns))
         self.momentum_at, self.momentum = self._momentum(folder)
 
     def _momentum(self, folder: Path) -> tuple:
@@ -54,7 +57,7 @@ class Course:
         if "driving_angular_momentum" in history:
             momentum = momentum - history.numbers("driving_angular_momentum")
         known = np.flatnonzero(np.isfinite(momentum))
-        if len(known) == 0:
+        if len(known) == 0 or momentum[known[0]] == 0:
             return np.zeros(0), np.zeros(0)
         return history.numbers("time")[known] / self.period, momentum[known] / momentum[known[0]] - 1.0
 
@@ -63,42 +66,46 @@ class Course:
         return self.name if self.level is None else f"{self.name}, level {self.level}"
 
 
-def table_of(courses: list) -> list:
+def table_of(histories: list) -> list:
     """Lines for the terminal."""
-    width = max(len("run"), *(len(course.label) for course in courses))
+    width = max(len("run"), *(len(run.label) for run in histories))
     lines = [f"{'run':<{width}}  {'periods':>8}  {'separation':>10}  {'lighter star':>12}  {'ang. momentum':>13}  disruption"]
-    for course in courses:
+    for run in histories:
         end = "none"
-        if course.disruption is not None:
-            end = f"star {course.disrupted} after {course.disruption:.2f} periods, {course.turns:.2f} orbits"
-        separation = course.separation[np.isfinite(course.separation)]
-        momentum = f"{100 * course.momentum[-1]:+.3g} %" if len(course.momentum) else "-"
+        if run.disruption is not None:
+            end = f"star {run.disrupted} after {run.disruption:.2f} periods"
+            if run.turns is not None:
+                end += f", {run.turns:.2f} orbits"
+        separation = run.separation[np.isfinite(run.separation)]
+        momentum = f"{100 * run.momentum[-1]:+.3g} %" if len(run.momentum) else "-"
         lines.append(
-            f"{course.label:<{width}}  {course.time[-1]:8.2f}  {separation[-1] if len(separation) else np.nan:10.3f}  "
-            f"{course.lighter[-1]:12.3f}  {momentum:>13}  {end}"
+            f"{run.label:<{width}}  {run.time[-1]:8.2f}  {separation[-1] if len(separation) else np.nan:10.3f}  "
+            f"{run.lighter[-1]:12.3f}  {momentum:>13}  {end}"
         )
     lines.append("separation and mass of the lighter star over their first values; total angular momentum less that of driving")
     return lines
 
 
-def study_picture(courses: list) -> Picture:
+def study_picture(histories: list) -> Picture:
     def draw(figure, theme) -> None:
         panels = figure.subplots(1, 3)
-        for course, colour in zip(courses, theme.series * (1 + len(courses) // len(theme.series))):
-            panels[0].plot(course.time, course.separation, color=colour, label=course.label)
-            panels[1].plot(course.time, course.lighter, color=colour)
-            panels[2].plot(course.momentum_at, 100 * np.abs(course.momentum), color=colour)
-            if course.disruption is not None:
-                at = np.interp(course.disruption, course.time, course.lighter)
-                panels[1].plot([course.disruption], [at], "o", color=colour, markersize=5)
+        for run, colour in zip(histories, theme.series * (1 + len(histories) // len(theme.series))):
+            panels[0].plot(run.time, run.separation, color=colour, label=run.label)
+            panels[1].plot(run.time, run.lighter, color=colour)
+            panels[2].plot(run.momentum_at, 100 * np.abs(run.momentum), color=colour)
+            if run.disruption is not None:
+                at = np.interp(run.disruption, run.time, run.lighter)
+                panels[1].plot([run.disruption], [at], "o", color=colour, markersize=5)
         titles = ("separation / initial", "mass of the lighter star / initial", "|angular momentum gained| (%)")
         # Bounds without what follows the disruption, when a remnant is taken for a star.
-        before = [course.separation[course.time <= (course.disruption or np.inf)] for course in courses]
-        low, high = (f([f(s[np.isfinite(s)]) for s in before]) for f in (min, max))
-        panels[0].set_ylim(low - 0.05 * (high - low) - 1e-6, high + 0.05 * (high - low) + 1e-6)
-        if any(np.any(course.momentum != 0) for course in courses):
+        before = np.concatenate([run.separation[run.time <= (run.disruption or np.inf)] for run in histories])
+        known = before[np.isfinite(before)]
+        if len(known):
+            margin = 0.05 * (known.max() - known.min()) + 1e-6
+            panels[0].set_ylim(known.min() - margin, known.max() + margin)
+        if any(np.any(run.momentum != 0) for run in histories):
             panels[2].set_yscale("log")
-            largest = 100 * max(np.max(np.abs(course.momentum), initial=0) for course in courses)
+            largest = 100 * max(np.max(np.abs(run.momentum), initial=0) for run in histories)
             panels[2].set_ylim(1e-4 * largest, 2 * largest)
         for axes, title in zip(panels, titles):
             axes.set_title(title)
@@ -113,7 +120,7 @@ def study_picture(courses: list) -> Picture:
 
 def write_study(folders: list, out: Path | None) -> list:
     """Writes the picture (PNG) if `out` is given. Returns the lines of the table. Raises NotARun, ReadError."""
-    courses = [Course(folder) for folder in folders]
+    histories = [OrbitHistory(folder) for folder in folders]
     if out:
-        out.write_bytes(render(study_picture(courses), light))
-    return table_of(courses)
+        out.write_bytes(render(study_picture(histories), light))
+    return table_of(histories)

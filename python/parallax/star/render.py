@@ -2,8 +2,8 @@
 
     python -m parallax.star.render run/mesh/binary.00010.athdf density.png
 
-The report has it for runs with self-gravity if pyvista is installed (pip install pyvista, about 800 MB). The drawing runs in a process of its own, which a missing or broken
-library of OpenGL cannot take the report down with. Example to read: tests/star/test_render.py.
+The report has it for runs with self-gravity if pyvista is installed (pip install pyvista, about 800 MB). The picture is
+drawn in a process of its own, so that the report survives a crash in OpenGL. Example to read: tests/star/test_render.py.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from .athdf import Mesh
 from .cross_section import Points
 
 decades = 4  # of density that are shown
+limit_s = 120  # after which a drawing is stopped
 
 
 def is_installed() -> bool:
@@ -69,10 +70,15 @@ def volume_picture(path: Path) -> Picture:
     """The rendering of a mesh file. Raises ReadError."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "density.png"
-        command = [sys.executable, "-m", "parallax.star.render", str(path), str(out)]
-        done = subprocess.run(
-            command, capture_output=True, text=True, timeout=600, check=False, cwd=Path(__file__).resolve().parents[2]
-        )
+        command = [sys.executable, "-m", "parallax.star.render", str(path.resolve()), str(out)]
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=limit_s, check=False, cwd=Path(__file__).resolve().parents[2]
+            )
+        except subprocess.TimeoutExpired:
+            raise ReadError(path, f"pyvista has not drawn the density within {limit_s} s") from None
+        except OSError as error:
+            raise ReadError(path, f"the density cannot be drawn: {error}") from error
         if done.returncode != 0 or not out.exists():
             last = (done.stderr.strip().splitlines() or ["no message"])[-1]
             raise ReadError(path, f"pyvista cannot draw the density ({last[:200]})")

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from parallax.cli import main
-from parallax.star.orbit_study import Course
+from parallax.star.orbit_study import OrbitHistory
 
 PERIOD = 2.0
 
 
-def write_run(folder, disrupted_at=None, gain=0.0, level=9):
+def write_run(folder, disrupted_at=None, gain=0.0, level=9, **changed):
     """Two orbits per period of PERIOD; the lighter star, the first one, loses its mass linearly until it is half at
-    `disrupted_at`; driving takes 0.1 per time, and the scheme adds `gain`, relative, by the end."""
+    `disrupted_at`; driving takes 0.1 per time, and the scheme adds `gain`, relative, by the end. `changed`: columns of the diagnostics."""
     folder.mkdir()
     t = np.linspace(0, 8, 81)
     mass = 0.4 * (1 - 0.5 * t / disrupted_at).clip(min=0) if disrupted_at else 0.4 + 0 * t
@@ -21,6 +21,7 @@ def write_run(folder, disrupted_at=None, gain=0.0, level=9):
     columns |= {"separation_1_2": 3.0 - 0.1 * t, "orbits_1_2": 2 * t / PERIOD, "orbital_period_1_2": 0 * t + PERIOD}
     late = t >= (disrupted_at or 9)
     columns |= {"disrupted_star": np.where(late, 1, 0), "disruption_time": np.where(late, disrupted_at or 0, np.nan)}
+    columns |= {name: np.broadcast_to(value, 81) for name, value in changed.items()}
     momentum = 5 * (1 + gain * t / 8) - 0.1 * t
     history = {"step": range(81), "time": t, "angular_momentum_z": momentum, "driving_angular_momentum": -0.1 * t}
     history["angular_momentum_z"][0] = np.nan  # as plx-star writes the first row
@@ -34,11 +35,11 @@ def write_run(folder, disrupted_at=None, gain=0.0, level=9):
 
 
 def test_times_are_initial_periods_and_driving_is_no_drift(tmp_path):
-    course = Course(write_run(tmp_path / "a", disrupted_at=5.0, gain=0.02))
-    assert course.disrupted == 1 and course.disruption == pytest.approx(2.5) and course.turns == pytest.approx(5.0)
-    assert course.lighter[0] == 1.0 and np.interp(2.5, course.time, course.lighter) == pytest.approx(0.5)
-    assert course.separation[-1] == pytest.approx(2.2 / 3.0)
-    assert course.momentum[-1] == pytest.approx(0.02, rel=2e-2) and course.momentum_at[-1] == pytest.approx(4.0)
+    history = OrbitHistory(write_run(tmp_path / "a", disrupted_at=5.0, gain=0.02))
+    assert history.disrupted == 1 and history.disruption == pytest.approx(2.5) and history.turns == pytest.approx(5.0)
+    assert history.lighter[0] == 1.0 and np.interp(2.5, history.time, history.lighter) == pytest.approx(0.5)
+    assert history.separation[-1] == pytest.approx(2.2 / 3.0)
+    assert history.momentum[-1] == pytest.approx(0.02, rel=2e-2) and history.momentum_at[-1] == pytest.approx(4.0)
 
 
 def test_the_command_prints_a_line_per_run_and_draws_them(tmp_path, capsys):
@@ -47,6 +48,17 @@ def test_the_command_prints_a_line_per_run_and_draws_them(tmp_path, capsys):
     head, coarse, fine, _ = capsys.readouterr().out.splitlines()
     assert head.split()[0] == "run" and "star 1 after 2.50 periods, 5.00 orbits" in coarse and coarse.startswith("coarse, level 9")
     assert fine.startswith("fine, level 10") and fine.endswith("none")
+    assert (tmp_path / "orbits.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_a_run_does_not_know_is_left_out(tmp_path, capsys):
+    run = write_run(tmp_path / "merged", 5.0, orbits_1_2=np.nan, separation_1_2=np.nan)
+    history = (run / "history.csv").read_text().splitlines()
+    rows = [row.split(",") for row in history[1:]]
+    (run / "history.csv").write_text("\n".join([history[0], *(",".join([*row[:2], "0", "0"]) for row in rows)]) + "\n")
+    assert main(["orbits", str(run), "--out", str(tmp_path / "orbits.png")]) == 0
+    _, line, _ = capsys.readouterr().out.splitlines()
+    assert "star 1 after 2.50 periods" in line and "orbits" not in line and " - " in line and "nan" in line
     assert (tmp_path / "orbits.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -1,5 +1,9 @@
 """The volume rendering of a mesh file: what is sampled for it, and, if pyvista is installed, what it draws."""
 
+import os
+import subprocess
+from pathlib import Path
+
 import numpy as np
 import pytest
 import synthetic
@@ -7,6 +11,7 @@ import synthetic
 from parallax import ReadError
 from parallax.picture import light, render
 from parallax.star.athdf import Mesh
+from parallax.star import render as renderer
 from parallax.star.render import main, volume, volume_picture
 
 
@@ -41,13 +46,34 @@ def test_a_broken_file_is_one_line(tmp_path, capsys):
     assert main([]) == 2
 
 
+def fake_pyvista(folder, monkeypatch, text):
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    (folder / "pyvista.py").write_text(text)
+
+
+def test_a_relative_path_is_that_of_the_caller(ball, monkeypatch):
+    fake_pyvista(ball.parent, monkeypatch, "raise ImportError('reached')\n")
+    monkeypatch.chdir(ball.parent.parent)
+    with pytest.raises(ReadError, match="reached"):  # after the mesh has been read
+        volume_picture(Path(os.path.relpath(ball)))
+
+
+def test_a_drawing_that_hangs_or_does_not_start_is_one_line(ball, monkeypatch):
+    fake_pyvista(ball.parent, monkeypatch, "import time\ntime.sleep(600)\n")
+    monkeypatch.setattr(renderer, "limit_s", 2)
+    with pytest.raises(ReadError, match="pyvista has not drawn the density within 2 s"):
+        volume_picture(ball)
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: (_ for _ in ()).throw(OSError("no memory")))
+    with pytest.raises(ReadError, match="cannot be drawn: no memory"):
+        volume_picture(ball)
+
+
 def test_the_picture_shows_the_ball(ball):
     pytest.importorskip("pyvista")
     assert len(render(volume_picture(ball), light)) > 1000
 
 
 def test_a_library_that_fails_is_one_line(ball, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ball.parent))
-    (ball.parent / "pyvista.py").write_text("raise ImportError('no OpenGL')\n")
+    fake_pyvista(ball.parent, monkeypatch, "raise ImportError('no OpenGL')\n")
     with pytest.raises(ReadError, match="pyvista cannot draw the density .*no OpenGL"):
         volume_picture(ball)
