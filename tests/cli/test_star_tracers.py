@@ -51,9 +51,31 @@ def test_tracers_may_begin_where_a_run_continues(tmp_path):
     change = ["--set", "tracers.number=20", "--allow-change", "tracers.number"]
     run("--resume", tmp_path / "out", "--set", SETS[-1], "--set", "run.max_steps=4", *change)
     assert len(files(tmp_path / "out")["points.00000.csv"].splitlines()) == 21
-    assert "expected the 20 tracers" in run(
-        "--resume", tmp_path / "out", "--set", "tracers.number=30", "--allow-change", "tracers.number", code=2
+    again = ["--resume", tmp_path / "out", "--set", "tracers.number=30", "--allow-change", "tracers.number"]
+    assert "expected the 20 tracers" in run(*again, code=2)
+
+
+def test_tracers_that_begin_where_a_run_continues_are_of_no_star(tmp_path):
+    """Its stars have moved: only the initial state knows them."""
+    stars = ["mesh.root_blocks=[4,4,2]", "mesh.max_level=0", "gravity.order=3", "diagnostics.stars=0", "output.series=[]", "run.max_steps=1"]
+    start(tmp_path / "out", *stars, "tracers.number=0", name="stars/two_stars")
+    change = ["--set", "tracers.number=20", "--set", "run.max_steps=2", "--set", SETS[-1]]
+    refused = run(
+        "--resume", tmp_path / "out", *change, "--set", "tracers.placement=stars", "--allow-change",
+        "tracers.number,tracers.placement", code=2,
     )
+    assert "its stars have moved since the start; expected" in refused and refused.count("\n") == 1
+    run("--resume", tmp_path / "out", *change, "--allow-change", "tracers.number")
+    rows = list(csv.DictReader(files(tmp_path / "out")["points.00000.csv"].splitlines()))
+    assert len(rows) == 20 and {row["star"] for row in rows} == {"0"}
+
+
+def test_a_star_without_cells_is_one_line(tmp_path):
+    sets = ["mesh.max_level=0", "two_stars.radii=[0.3,0.005]", "gravity.order=3", "tracers.number=9", "tracers.placement=stars"]
+    words = [word for s in sets for word in ("--set", s)]
+    refused = run(ROOT / "inputs" / "stars" / "two_stars.toml", *words, "--out", tmp_path / "out", code=2)
+    assert "no cell has its centre in star 2" in refused and refused.count("\n") == 1
+    assert not (tmp_path / "out").exists()
 
 
 def test_times_in_orbits(tmp_path):
@@ -68,5 +90,10 @@ def test_times_in_orbits(tmp_path):
     assert max(row["dt"] for row in rows) <= 0.002 * rows[-1]["time"] / 0.02 * (1 + 1e-12)
     assert len(list((tmp_path / "out" / "mesh").glob("*.athdf"))) == 3
     assert len(list((tmp_path / "out" / "series").glob("late.*.h5"))) == 3
+    refused = run("--resume", tmp_path / "out", "--set", "run.t_end=0.01", code=2)
+    assert "run.t_end = 0.01 orbits: checkpoint" in refused and "is at time 0.02 orbits already" in refused
+    still = ["--set", "rotating_star.omega=0", "--set", "run.time_unit=orbit"]
+    refused = run(ROOT / "inputs" / "stars" / "rotating_star.toml", *still, "--out", tmp_path / "no", code=2)
+    assert "expected a star that rotates, found rotating_star with an angular velocity of 0" in refused
     refused = run(ROOT / "inputs" / "sedov.toml", "--set", "run.time_unit=orbit", "--out", tmp_path / "no", code=2)
     assert "expected a problem with an orbit" in refused

@@ -21,7 +21,7 @@ from ..text import plural
 
 class Tracers:
     """times: [n]; tracers["x"]: a column as [time][tracer], NaN after a tracer has left the domain, except for its place;
-    star, species: where each began, counted from 0, -1: none."""
+    star: where each began, counted from 1, 0: none; species: counted from 0, -1: none."""
 
     def __init__(self, name: str, tables: list):
         self.name = name
@@ -42,10 +42,9 @@ class Tracers:
     @property
     def origin(self) -> tuple:
         """([tracer]: a number, {number: its name}): the species, else the star, else all the same."""
-        for values, word in ((self.species, "species {}"), (self.star, "star {}")):
-            if np.any(values >= 0):
-                shift = 0 if word.startswith("species") else 1  # diagnostics count stars from 1
-                return values, {k: word.format(k + shift) if k >= 0 else "elsewhere" for k in np.unique(values)}
+        for values, word, first in ((self.species, "species", 0), (self.star, "star", 1)):
+            if np.any(values >= first):
+                return values, {k: f"{word} {k}" if k >= first else "elsewhere" for k in np.unique(values)}
         return np.zeros(len(self), int), {0: "tracers"}
 
 

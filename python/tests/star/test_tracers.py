@@ -14,7 +14,7 @@ def write(folder, name="points", files=3, count=4):
     (folder / "series").mkdir(exist_ok=True)
     for k in range(files):
         rows = [
-            f"{10 * k},{0.5 * k},{i},{i % 2},-1,{i + 0.5 * k},{-i},0,1,0,0,{'nan' if i == 3 and k == 2 else i + 1}"
+            f"{10 * k},{0.5 * k},{i},{i % 3},-1,{i + 0.5 * k},{-i},0,1,0,0,{'nan' if i == 3 and k == 2 else i + 1}"
             for i in range(count)
         ]
         (folder / "series" / f"{name}.{k:05d}.csv").write_text("\n".join([header, *rows]) + "\n")
@@ -28,8 +28,8 @@ def test_columns_are_by_time_and_tracer(tmp_path):
     assert tracers["density"][0].tolist() == [1, 2, 3, 4]
     assert np.isnan(tracers["density"][2, 3])
     assert len(tracers) == 4
-    assert tracers.star.tolist() == [0, 1, 0, 1]
-    assert tracers.origin[1] == {0: "star 1", 1: "star 2"}
+    assert tracers.star.tolist() == [0, 1, 2, 0]
+    assert tracers.origin[1] == {0: "elsewhere", 1: "star 1", 2: "star 2"}
 
 
 def test_profiles_are_no_tracers(tmp_path):

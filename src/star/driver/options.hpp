@@ -52,7 +52,7 @@ struct run_options {
 
 /// Section [output]: which files are written when. None of it affects the physics.
 struct output_options {
-  double mesh_interval = 0.0;            ///< code time between mesh files; 0: the first and the last only
+  double mesh_interval = 0.0;            ///< run.time_unit, between mesh files; 0: the first and the last only
   std::int64_t history_interval = 1;     ///< steps
   std::vector<std::string> analysis;     ///< names (star/output/analysis.hpp)
   std::int64_t analysis_interval = 10;   ///< steps

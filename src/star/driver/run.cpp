@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <new>
+#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -60,8 +61,8 @@ step_report report_of(const simulation& sim, const run_files& files) {
 result<void> check_end(const simulation& sim, const std::string& checkpoint) {
   const run_options& run = sim.options().run;
   if (sim.time() > sim.t_end())
-    return error{fmt::format("run.t_end = {}: checkpoint '{}' is at time {} already; expected a later end", sim.t_end(),
-                             checkpoint, sim.time())};
+    return error{fmt::format("run.t_end = {}: checkpoint '{}' is at time {} already; expected a later end",
+                             sim.with_unit(sim.t_end()), checkpoint, sim.with_unit(sim.time()))};
   if (run.max_steps > 0 && sim.steps() > run.max_steps)
     return error{fmt::format("run.max_steps = {}: checkpoint '{}' is at step {} already; expected more steps",
                              run.max_steps, checkpoint, sim.steps())};
@@ -130,6 +131,8 @@ result<void> begin(simulation& sim, run_files& files, const run_request& request
     return begin_state(sim, files, request);
   } catch (const gpu::error& e) {
     return device_error(sim.options().run, e);
+  } catch (const std::invalid_argument& e) {  // of the initial state, on all localities
+    return error{e.what()};
   }
 }
 

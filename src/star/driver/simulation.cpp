@@ -57,7 +57,9 @@ void simulation::start() {
     stepper_.adopt_mesh();
     stepper_.floors() = {};
     agree(floors);
-    tracers_.place(gas_, *in_.problem);
+    if (tracers_.present())
+      if (auto placed = tracers_.place(gas_, in_.problem.get()); !placed)
+        throw std::invalid_argument(placed.error().message);
     if (device_ != nullptr) device_->take();
     if (distributed_ != nullptr) distributed_->take();
   });
@@ -76,6 +78,10 @@ void simulation::agree(const floor_counts& own) {
 
 bool simulation::finished() const { return time_ >= t_end() || (in_.run.max_steps > 0 && steps_ >= in_.run.max_steps); }
 
+std::string simulation::with_unit(double time) const {
+  return fmt::format("{:.9g} {}", time / setup_.time_unit, in_.run.time_unit == "orbit" ? "orbits" : "code units");
+}
+
 device::step_rule simulation::rule() const {
   const run_options& r = in_.run;
   return {.cfl = setup_.cfl,
@@ -89,10 +95,11 @@ device::step_rule simulation::rule() const {
 result<double> simulation::next_dt() const {
   if (const double dt = device::next_dt(rule(), now()); dt > 0.0) return dt;
   const double dt = device::free_dt(rule(), now());
-  const std::string found = fmt::format("step {}: the time step fell to {:g} at time {:.9g}", steps_ + 1, dt, time_);
+  const std::string found =
+      fmt::format("step {}: the time step fell to {} at time {}", steps_ + 1, with_unit(dt), with_unit(time_));
   if (dt < rule().shortest)
-    return error{
-        fmt::format("{}; expected at least run.dt_min = {:g}; inspect the last mesh file", found, rule().shortest)};
+    return error{fmt::format("{}; expected at least run.dt_min = {}; inspect the last mesh file", found,
+                             with_unit(rule().shortest))};
   return error{found + ", which no longer advances the time; inspect the last mesh file, or lower hydro.cfl"};
 }
 
@@ -115,14 +122,16 @@ result<void> simulation::step() {
   if (device_ != nullptr) return advance_device();
   const auto planned = next_dt();
   if (!planned) return planned.error();
-  as_task(rt_, info_of("star.tracers"), [&] { tracers_.begin_step(gas_, stepper_.scratch(), time_); });
+  if (tracers_.present())
+    as_task(rt_, info_of("star.tracers"), [&] { tracers_.begin_step(gas_, stepper_.scratch(), time_); });
   const auto dt = advance_with_retries(
       *planned, [&](double d) { return as_task(rt_, info_of("star.step"), [&] { return advance_all(d); }); });
   if (!dt) return dt.error();
   time_ = *dt >= t_end() - time_ ? t_end() : time_ + *dt;
   dt_ = *dt;
   take_sums(distributed_ != nullptr ? distributed_->sums() : stepper_.sums());
-  as_task(rt_, info_of("star.tracers"), [&] { tracers_.end_step(gas_, stepper_.scratch(), time_, dt_); });
+  if (tracers_.present())
+    as_task(rt_, info_of("star.tracers"), [&] { tracers_.end_step(gas_, stepper_.scratch(), time_, dt_); });
   stepped();
   return {};
 }
@@ -413,6 +422,11 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
     limit_->restore(limit->at(0));
   const std::vector<double>* points = c.state.find("tracers");
   place_tracers_ = tracers_.present() && points == nullptr;
+  if (place_tracers_ && in_.tracers.placement == "stars")
+    return error{fmt::format(
+        "tracers.placement = \"stars\": {} has no tracers, and its stars have moved since the start; expected "
+        "\"mass\" or \"volume\" to place tracers in a run that continues",
+        path)};
   if (tracers_.present() && points != nullptr)
     if (auto done = tracers_.restore(*points); !done) return error{path + ": " + done.error().message};
   const std::vector<double>* sums = c.state.find("module_sums");
@@ -429,7 +443,10 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
 }
 
 void simulation::go_on() {
-  if (place_tracers_) as_task(rt_, info_of("star.tracers"), [this] { tracers_.place(gas_, *in_.problem); });
+  if (place_tracers_)
+    as_task(rt_, info_of("star.tracers"), [this] {
+      if (auto placed = tracers_.place(gas_, nullptr); !placed) throw std::invalid_argument(placed.error().message);
+    });
   if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
   if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->take(); });
 }

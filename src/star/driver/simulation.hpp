@@ -64,13 +64,15 @@ class simulation {
   /// Copies the values to the host, for readers of state().now. Collective. Requires: not ahead.
   void fetch();
 
-  /// Builds the initial state on its mesh. Collective. Errors: locality_lost, and std::invalid_argument of a problem
-  /// that fails (problem::build()); both thrown.
+  /// Builds the initial state on its mesh, and places tracers. Collective. Errors: locality_lost, and
+  /// std::invalid_argument of a problem that fails (problem::build()) or of a star without cells for tracers; both
+  /// thrown.
   void start();
   /// Restores the state of a checkpoint, read from `path`; then, when all localities have done so, call go_on().
   /// Errors: one line, on this locality only.
   result<void> restore(const mesh::checkpoint& c, const std::string& path);
-  /// Copies a restored state to the devices, if there are any. Collective. Errors: gpu::error, thrown.
+  /// Copies a restored state to the devices, if there are any, and places tracers if the checkpoint has none.
+  /// Collective. Errors: gpu::error, thrown.
   void go_on();
 
   /// Makes one time step, and a regrid if one is due. Collective. A step that fails is tried again with half its
@@ -80,6 +82,8 @@ class simulation {
   result<void> step();
   bool finished() const;
   double t_end() const { return in_.run.t_end * setup_.time_unit; }  ///< code time
+  /// A code time in run.time_unit, with its name, for messages: "0.5 orbits", "0.5 code units".
+  std::string with_unit(double time) const;
 
   /// Requests, as bits, that all localities know after the next step, such as "stop": see wishes().
   void wish(std::uint32_t bits);

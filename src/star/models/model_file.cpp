@@ -120,7 +120,7 @@ result<model> read_model(const std::string& path, std::string* identity) {
   if (!c) return c.error();
   const error no_model{
       fmt::format("{}: expected a model of stars, written by plx-star make-model; found a checkpoint of "
-                  "a run or of another program",
+                  "a run or of another program, or a model of an earlier version; make it again",
                   path)};
   const auto list = [&](const std::string& name, std::size_t size) -> const numbers* {
     const numbers* n = c->state.find(name);

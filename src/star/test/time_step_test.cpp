@@ -82,7 +82,7 @@ TEST(TimeStep, OneBelowTheSmallestIsAnErrorThatNamesBoth) {
     const auto stepped = r.sim->step();
     ASSERT_FALSE(stepped);
     EXPECT_THAT(stepped.error().message, HasSubstr("step 1: the time step fell to "));
-    EXPECT_THAT(stepped.error().message, HasSubstr("expected at least run.dt_min = 0.5"));
+    EXPECT_THAT(stepped.error().message, HasSubstr("expected at least run.dt_min = 0.5 code units"));
   }
 }
 

@@ -74,6 +74,42 @@ std::array<int, 3> cell_at(const mesh::block_mesh& m, slot_id slot, const vector
   return cell;
 }
 
+vector centre_of(const mesh::block_mesh& m, slot_id slot, std::size_t c) {
+  const int n = m.block_size(), i = static_cast<int>(c);
+  return {m.centre(slot, 0, i % n), m.centre(slot, 1, i / n % n), m.centre(slot, 2, i / (n * n))};
+}
+
+// The stars at the centres of the cells of local blocks, counted from 1; empty: no star is known.
+std::vector<int> stars_of_cells(const gas& g, const problem* start) {
+  if (start == nullptr || start->star_count() == 0) return {};
+  const auto cells = static_cast<std::size_t>(g.now.cells());
+  const auto own = g.own();
+  std::vector<int> star(own.size() * cells);
+  for_loop(info_of("star.tracers.stars"), std::size_t{0}, own.size(), [&](std::size_t b) {
+    for (std::size_t c = 0; c < cells; ++c) star[b * cells + c] = 1 + start->star_at(centre_of(g.mesh, own[b], c));
+  });
+  return star;
+}
+
+// A walk through the cells of a block, for targets that ascend.
+struct cell_walk {
+  double below = 0.0;     // the weight before `cell`
+  std::size_t cell = 0;   // the next one
+  std::size_t heavy = 0;  // the last one with a weight, in which sums that fall short of a target by rounding end
+
+  // The cell in which the weight reaches the target.
+  template <class F>
+  std::size_t to(double target, std::size_t cells, F&& weight_of) {
+    for (; cell < cells; ++cell) {
+      const double w = weight_of(cell);
+      if (w > 0.0) heavy = cell;
+      if (below + w > target) return cell;
+      below += w;
+    }
+    return heavy;
+  }
+};
+
 // The points in local blocks, by block.
 std::vector<std::pair<slot_id, std::vector<std::size_t>>> local_points(const gas& g, const std::vector<vector>& at,
                                                                        const std::vector<tracer>& all) {
@@ -99,13 +135,13 @@ std::vector<double> gather_numbers(const char* name, const gas& g, const std::ve
   for_loop(info_of(name), std::size_t{0}, blocks.size(),
            [&](std::size_t b) { f(blocks[b].first, blocks[b].second, numbers.data()); });
   if (g.net.is_alone()) return numbers;
-  std::vector<double> mine;
+  std::vector<double> local;
   for (const auto& block : blocks)
     for (const std::size_t i : block.second) {
-      mine.push_back(static_cast<double>(i));
-      mine.insert(mine.end(), &numbers[i * width], &numbers[i * width] + width);
+      local.push_back(static_cast<double>(i));
+      local.insert(local.end(), &numbers[i * width], &numbers[i * width] + width);
     }
-  for (const std::vector<double>& from : g.net.all_gather(std::move(mine)))
+  for (const std::vector<double>& from : g.net.all_gather(std::move(local)))
     for (std::size_t k = 0; k + width < from.size(); k += width + 1)
       std::copy_n(&from[k + 1], width, &numbers[static_cast<std::size_t>(from[k]) * width]);
   return numbers;
@@ -116,70 +152,85 @@ std::vector<double> gather_numbers(const char* name, const gas& g, const std::ve
 tracers::tracers(const tracer_options& o, const hydro_parameters& p)
     : options_(o), omega_(p.omega), n_species_(p.n_species) {}
 
-void tracers::place(const gas& g, const problem& p) {
+result<void> tracers::place(const gas& g, const problem* start) {
+  const bool by_star = options_.placement == "stars";
+  PLX_ASSERT(start != nullptr || !by_star);
   all_.clear();
-  if (!present()) return;
-  const int n = g.mesh.block_size(), groups = options_.placement == "stars" ? p.star_count() : 1;
+  if (!present()) return {};
+  const std::vector<int> star = stars_of_cells(g, start);
+  const int groups = by_star ? start->star_count() : 1;
+  for (int group = 0; group < groups; ++group) {
+    const std::size_t begin = all_.size();
+    all_.resize(static_cast<std::size_t>(options_.number * (group + 1) / groups));
+    if (begin < all_.size() && !place_group(g, star, by_star ? group + 1 : 0, begin)) {
+      all_.clear();
+      return error{fmt::format(
+          "tracers.placement = \"stars\": no cell has its centre in star {}; expected cells finer than each star "
+          "(mesh.max_level, refinement), or the placement \"mass\"",
+          group + 1)};
+    }
+  }
+  return {};
+}
+
+// The tracers from `begin` on divide the weight of a star (0: of all) into equal parts, in the order of the curve.
+// Returns whether there is any.
+bool tracers::place_group(const gas& g, const std::vector<int>& star, int group, std::size_t begin) {
   const auto cells = static_cast<std::size_t>(g.now.cells());
   const auto own = g.own();
-  const auto centre = [&](slot_id b, std::size_t c) {
-    const int i = static_cast<int>(c);
-    return vector{g.mesh.centre(b, 0, i % n), g.mesh.centre(b, 1, i / n % n), g.mesh.centre(b, 2, i / (n * n))};
+  const auto weight_of = [&](std::size_t b, std::size_t c) {
+    if (group > 0 && star[b * cells + c] != group) return 0.0;
+    return (options_.placement == "volume" ? 1.0 : g.now.block(own[b])[c]) * std::pow(g.mesh.cell_width(own[b]), 3);
   };
-  const auto weight_of = [&](slot_id b, std::size_t c, int group) {
-    if (options_.placement == "stars" && p.star_at(centre(b, c)) != group) return 0.0;
-    return (options_.placement == "volume" ? 1.0 : g.now.block(b)[c]) * std::pow(g.mesh.cell_width(b), 3);
-  };
-  for (int group = 0; group < groups; ++group) {
-    std::vector<double> mine(own.size());
-    for_loop(info_of("star.tracers.weigh"), std::size_t{0}, own.size(), [&](std::size_t b) {
-      for (std::size_t c = 0; c < cells; ++c) mine[b] += weight_of(own[b], c, group);
-    });
-    std::vector<double> weights;  // of all blocks, in the order of the curve
-    std::size_t first = 0;        // the first of the local blocks
-    const auto all = g.net.all_gather(std::move(mine));
-    for (std::size_t l = 0; l < all.size(); ++l) {
-      if (static_cast<int>(l) == g.net.here()) first = weights.size();
-      weights.insert(weights.end(), all[l].begin(), all[l].end());
-    }
-    double total = 0.0;
-    for (const double w : weights) total += w;
-    // The tracers of a group divide its weight into equal parts, in the order of the curve.
-    const std::int64_t begin = options_.number * group / groups, end = options_.number * (group + 1) / groups;
-    std::vector<double> made;  // index, position, star, species
-    std::size_t block = 0;
-    double below = 0.0;
-    for (std::int64_t t = begin; t < end && total > 0.0; ++t) {
-      const double target = (static_cast<double>(t - begin) + 0.5) / static_cast<double>(end - begin) * total;
-      while (block + 1 < weights.size() && below + weights[block] <= target) below += weights[block++];
-      if (block < first || block >= first + own.size()) continue;
-      const slot_id b = own[block - first];
-      std::size_t c = 0, last = 0;
-      for (double sum = below; c < cells; ++c) {
-        const double w = weight_of(b, c, group);
-        if (w > 0.0) last = c;
-        sum += w;
-        if (sum > target) break;
-      }
-      c = std::min(c, last);
-      vector x = centre(b, c);
-      for (std::size_t a = 0; a < 3; ++a)
-        x[a] += (number_of(3 * static_cast<std::uint64_t>(t) + a) - 0.5) * g.mesh.cell_width(b);
-      int species = n_species_ > 0 ? 0 : -1;
-      const double* u = g.now.block(b) + static_cast<std::size_t>(i_species) * cells + c;
-      for (int s = 1; s < n_species_; ++s)
-        if (u[static_cast<std::size_t>(s) * cells] > u[static_cast<std::size_t>(species) * cells]) species = s;
-      const double star = p.star_count() > 0 ? p.star_at(centre(b, c)) : -1;
-      made.insert(made.end(), {static_cast<double>(t), x[0], x[1], x[2], star, static_cast<double>(species)});
-    }
-    all_.resize(static_cast<std::size_t>(end));
-    for (const std::vector<double>& from : g.net.all_gather(std::move(made)))
-      for (std::size_t k = 0; k + 5 < from.size(); k += 6)
-        all_[static_cast<std::size_t>(from[k])] = {{from[k + 1], from[k + 2], from[k + 3]},
-                                                   static_cast<int>(from[k + 4]),
-                                                   static_cast<int>(from[k + 5]),
-                                                   true};
+  std::vector<double> local(own.size());
+  for_loop(info_of("star.tracers.weigh"), std::size_t{0}, own.size(), [&](std::size_t b) {
+    for (std::size_t c = 0; c < cells; ++c) local[b] += weight_of(b, c);
+  });
+  std::vector<double> weights;  // of all blocks, in the order of the curve
+  std::size_t first = 0;        // the first of the local blocks
+  const auto all = g.net.all_gather(std::move(local));
+  for (std::size_t l = 0; l < all.size(); ++l) {
+    if (static_cast<int>(l) == g.net.here()) first = weights.size();
+    weights.insert(weights.end(), all[l].begin(), all[l].end());
   }
+  double total = 0.0;
+  for (const double w : weights) total += w;
+  if (total == 0.0) return false;
+  std::vector<double> made;  // index, position, star, species
+  std::size_t block = 0;
+  double below = 0.0;  // the weight before the block
+  cell_walk walk;
+  for (std::size_t t = begin; t < all_.size(); ++t) {
+    const double target = (static_cast<double>(t - begin) + 0.5) / static_cast<double>(all_.size() - begin) * total;
+    while (block + 1 < weights.size() && below + weights[block] <= target) {
+      below += weights[block++];
+      walk = {.below = below};
+    }
+    if (block < first || block >= first + own.size()) continue;
+    const std::size_t b = block - first;
+    const std::size_t c = walk.to(target, cells, [&](std::size_t i) { return weight_of(b, i); });
+    vector x = centre_of(g.mesh, own[b], c);
+    for (std::size_t a = 0; a < 3; ++a)
+      x[a] += (number_of(3 * static_cast<std::uint64_t>(t) + a) - 0.5) * g.mesh.cell_width(own[b]);
+    const double of = star.empty() ? 0.0 : star[b * cells + c];
+    made.insert(made.end(),
+                {static_cast<double>(t), x[0], x[1], x[2], of, static_cast<double>(species_at(g, own[b], c))});
+  }
+  for (const std::vector<double>& from : g.net.all_gather(std::move(made)))
+    for (std::size_t k = 0; k + 5 < from.size(); k += 6)
+      all_[static_cast<std::size_t>(from[k])] = {
+          {from[k + 1], from[k + 2], from[k + 3]}, static_cast<int>(from[k + 4]), static_cast<int>(from[k + 5]), true};
+  return true;
+}
+
+// The species with the largest mass fraction in a cell; -1: no species.
+int tracers::species_at(const gas& g, slot_id b, std::size_t c) const {
+  const auto cells = static_cast<std::size_t>(g.now.cells());
+  const double* u = g.now.block(b) + static_cast<std::size_t>(i_species) * cells + c;
+  int species = n_species_ > 0 ? 0 : -1;
+  for (int s = 1; s < n_species_; ++s)
+    if (u[static_cast<std::size_t>(s) * cells] > u[static_cast<std::size_t>(species) * cells]) species = s;
+  return species;
 }
 
 std::vector<vector> tracers::places() const {

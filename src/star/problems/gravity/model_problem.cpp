@@ -134,8 +134,7 @@ result<void> model_problem::build() const {
     if (weight > heaviest_atmosphere) {
       failure_ = fmt::format(
           "{}.atmosphere = {}: expected gas outside of the stars that weighs at most {} of them, found {:.2g}; choose "
-          "at "
-          "most {:.1e}, or a smaller box",
+          "at most {:.1e}, or a smaller box",
           section_, atmosphere_, heaviest_atmosphere, weight, 0.99 * atmosphere_ * heaviest_atmosphere / weight);
       model_.reset();
       return;
@@ -172,7 +171,11 @@ result<double> model_problem::frame_velocity() const {
 
 result<double> model_problem::orbital_period() const {
   if (auto built = build(); !built) return built.error();
-  if (!(model_->omega > 0.0)) return problem::orbital_period();
+  if (!(model_->omega > 0.0))
+    return error{
+        fmt::format("run.time_unit = \"orbit\": expected a star that rotates, found {} with an angular velocity of {}; "
+                    "use \"code\"",
+                    section_, model_->omega)};
   return 2.0 * std::numbers::pi / model_->omega;
 }
 

@@ -85,7 +85,7 @@ TEST(Tracers, SolidRotationThroughRefinementBoundariesIsOfSecondOrder) {
     const double dt = 2.0 * std::numbers::pi / steps;
     std::vector<tracer> first;
     run.rt.run([&] {
-      all.place(g, *run.in->problem);
+      ASSERT_TRUE(all.place(g, run.in->problem.get()));
       first = all.all();
       for (int i = 0; i < steps; ++i) {
         all.begin_step(g, run.sim->scratch(), 0.0);
@@ -129,7 +129,7 @@ TEST(Tracers, EqualMassesOfGas) {
   const std::vector<tracer> all = run.points();
   EXPECT_EQ(all.size(), 400u);
   EXPECT_EQ(std::count_if(all.begin(), all.end(), [](const tracer& t) { return t.place[0] > 0.0; }), 300);
-  EXPECT_EQ(all[0].star, -1);
+  EXPECT_EQ(all[0].star, 0);
   EXPECT_EQ(all[0].species, -1);
 }
 
@@ -142,7 +142,32 @@ TEST(Tracers, TheSameNumberInEachStar) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     EXPECT_LT(std::hypot(all[i].place[0] - (i < 50 ? 0.05 : -0.45), all[i].place[1], all[i].place[2]), 0.15 + 0.02)
         << i;
+    EXPECT_EQ(all[i].star, i < 50 ? 1 : 2);
   }
+}
+
+TEST(Tracers, AStarWithoutCellsIsNamed) {
+  try {
+    run_of run({"problem.name=two_stars", "mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "mesh.max_level=0",
+                "two_stars.masses=[0.9,0.1]", "two_stars.radii=[0.15,0.01]", "two_stars.separation=0.5",
+                "gravity.self=true", "tracers.number=100", "tracers.placement=stars"});
+    ADD_FAILURE();
+  } catch (const std::invalid_argument& e) {
+    EXPECT_THAT(e.what(), HasSubstr("tracers.placement = \"stars\": no cell has its centre in star 2; expected"));
+  }
+}
+
+// A state that is not the initial one: none of its stars are known.
+TEST(Tracers, WithoutTheInitialStateNoStarIsKnown) {
+  run_of run({"problem.name=two_stars", "mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "two_stars.radii=[0.15,0.15]",
+              "two_stars.separation=0.5", "gravity.self=true", "tracers.number=100"});
+  const auto in_a_star = [](const tracer& t) { return t.star > 0; };
+  const std::vector<tracer> first = run.points();
+  EXPECT_GT(std::count_if(first.begin(), first.end(), in_a_star), 80);
+  tracers again({.number = 100}, run.s.hydro);
+  run.rt.run([&] { ASSERT_TRUE(again.place(run.sim->state(), nullptr)); });
+  EXPECT_EQ(std::count_if(again.all().begin(), again.all().end(), in_a_star), 0);
+  for (std::size_t i = 0; i < first.size(); ++i) EXPECT_EQ(again.all()[i].place, first[i].place);
 }
 
 TEST(Tracers, TheyLeaveThroughOpenBoundariesAndRest) {
@@ -161,7 +186,7 @@ TEST(Tracers, TheyLeaveThroughOpenBoundariesAndRest) {
   EXPECT_GT(left, 50u);
   const std::string table = run.rt.run(
       [&] { return run.sim->points().table({}, run.sim->state(), run.s.hydro, run.sim->scratch(), 7, 0.5); });
-  EXPECT_THAT(table, HasSubstr("step,time,tracer,star,species,x,y,z,velocity_x,velocity_y,velocity_z\n7,0.5,0,-1,-1,"));
+  EXPECT_THAT(table, HasSubstr("step,time,tracer,star,species,x,y,z,velocity_x,velocity_y,velocity_z\n7,0.5,0,0,-1,"));
   EXPECT_THAT(table, HasSubstr("nan"));
 }
 
