@@ -138,7 +138,7 @@ class recorder {
   void flight(std::size_t records, double from_s = 1e-6);
   /// Moves the rings' records to the recorder's own memory, so that the rings do not overflow. At most trace_limit()
   /// records are kept. With stream_to() they go to the sink instead, with all samples and marks. May wait for the sink;
-  /// no other function but collect_trace(), forget_trace() and stream_to() waits for it.
+  /// only add_source(), collect_trace(), forget_trace() and stream_to() wait for it, too.
   void drain();
   /// From now on drain() passes the trace to `sink`; null: keeps it in memory again, after a last drain. `locality`, of
   /// `localities`: which process of a job this is.

@@ -93,7 +93,7 @@ struct trace_data {
                                  // earlier parts of the trace may have a larger share, and edges
   std::uint64_t records = 0;     // kept
   std::uint64_t lost = 0;        // dropped because a buffer was full: the graph has gaps
-  std::uint64_t over_limit = 0;  // of those, dropped because the trace reached trace-limit in this process
+  std::uint64_t over_limit = 0;  // of those, dropped because the trace reached recorder::trace_limit()
 
   /// Whether a worker's row is a stream of a device.
   [[nodiscard]] bool is_device(std::size_t worker) const noexcept {
@@ -104,8 +104,8 @@ struct trace_data {
 // Additional data of the trace of a job of several processes: its localities, and the parcels between them.
 //
 // In such a trace all times are in ticks of locality 0, and the workers of each locality follow those of the one
-// before. It is assembled by net/observe/trace_gather.hpp. Thread safety: none; it belongs to the caller.
-// Example: net/observe/test/job_trace_test.cpp
+// before. It is assembled by trace/file/job_trace.hpp. Thread safety: none; it belongs to the caller.
+// Example: trace/file/test/job_trace_test.cpp
 
 /// A parcel between two localities.
 struct trace_message {
