@@ -19,7 +19,8 @@ class OrbitHistory:
     """The first pair of stars of a run, over the time in initial periods.
 
     separation, lighter    over the first value; `lighter` is the mass of the star that begins with less
-    momentum_at, momentum  the total angular momentum along z less that of driving, as a change of its first value;
+    momentum_at, momentum  the total angular momentum along z less that of driving, with hydro.spin also with that of
+                           the outflow, as a change of its first value;
                            empty if that is 0 or unknown
     """
 
@@ -49,11 +50,12 @@ class OrbitHistory:
 
     def _momentum(self, folder: Path) -> tuple:
         history = read_table(folder / "history.csv")
-        names = ("total_angular_momentum_z", "angular_momentum_z")
-        name = next((name for name in names if name in history), None)
-        if name is None:
+        if "total_angular_momentum_z" in history:  # hydro.spin
+            momentum = history.numbers("total_angular_momentum_z") + history.numbers("out_total_angular_momentum_z")
+        elif "angular_momentum_z" in history:
+            momentum = history.numbers("angular_momentum_z")
+        else:
             return np.zeros(0), np.zeros(0)
-        momentum = history.numbers(name)
         if "driving_angular_momentum" in history:
             momentum = momentum - history.numbers("driving_angular_momentum")
         known = np.flatnonzero(np.isfinite(momentum))

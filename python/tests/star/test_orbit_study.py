@@ -11,9 +11,10 @@ from parallax.star.orbit_study import OrbitHistory
 PERIOD = 2.0
 
 
-def write_run(folder, disrupted_at=None, gain=0.0, level=9, **changed):
+def write_run(folder, disrupted_at=None, gain=0.0, level=9, spin=False, **changed):
     """Two orbits per period of PERIOD; the lighter star, the first one, loses its mass linearly until it is half at
-    `disrupted_at`; driving takes 0.1 per time, and the scheme adds `gain`, relative, by the end. `changed`: columns of the diagnostics."""
+    `disrupted_at`; driving takes 0.1 per time, and the scheme adds `gain`, relative, by the end. `spin`: another total, 0.2 of which leaves
+    per time. `changed`: columns of the diagnostics."""
     folder.mkdir()
     t = np.linspace(0, 8, 81)
     mass = 0.4 * (1 - 0.5 * t / disrupted_at).clip(min=0) if disrupted_at else 0.4 + 0 * t
@@ -24,6 +25,9 @@ def write_run(folder, disrupted_at=None, gain=0.0, level=9, **changed):
     columns |= {name: np.broadcast_to(value, 81) for name, value in changed.items()}
     momentum = 5 * (1 + gain * t / 8) - 0.1 * t
     history = {"step": range(81), "time": t, "angular_momentum_z": momentum, "driving_angular_momentum": -0.1 * t}
+    if spin:
+        history |= {"total_angular_momentum_z": momentum - 0.2 * t, "out_total_angular_momentum_z": 0.2 * t}
+        history["angular_momentum_z"] = 9 * momentum
     history["angular_momentum_z"][0] = np.nan  # as plx-star writes the first row
     history["driving_angular_momentum"][1] = -0.01
     for name, table in (("diagnostics", columns), ("history", history)):
@@ -40,6 +44,11 @@ def test_times_are_initial_periods_and_driving_is_no_drift(tmp_path):
     assert history.lighter[0] == 1.0 and np.interp(2.5, history.time, history.lighter) == pytest.approx(0.5)
     assert history.separation[-1] == pytest.approx(2.2 / 3.0)
     assert history.momentum[-1] == pytest.approx(0.02, rel=2e-2) and history.momentum_at[-1] == pytest.approx(4.0)
+
+
+def test_angular_momentum_with_spin_counts_what_has_left(tmp_path):
+    history = OrbitHistory(write_run(tmp_path / "a", gain=0.02, spin=True))
+    assert history.momentum[-1] == pytest.approx(0.02, rel=1e-9)
 
 
 def test_the_command_prints_a_line_per_run_and_draws_them(tmp_path, capsys):
