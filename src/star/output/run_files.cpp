@@ -15,6 +15,7 @@
 #include "rt/runtime.hpp"
 #include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
+#include "star/output/trace_window.hpp"
 
 namespace plx::star {
 
@@ -37,11 +38,12 @@ run_files::run_files(simulation& sim, const run_request& request)
       folder_(request.out),
       measured_(is_root(net()) ? folder_.path() : folder_.folder_of(net().here())),
       series_(sim.options().output.series, sim.settings().hydro.n_species, sim.settings().time_unit),
-      window_(sim.tasks().recorder(),
-              sim.tasks().options().measure->trace ? trace_window::steps::nothing
-              : request.trace                      ? trace_window::steps::all
-                                                   : trace_window::steps::windows,
-              measured_ + "/trace.plxt", static_cast<unsigned>(net().here()), static_cast<unsigned>(net().count())),
+      window_(std::make_unique<trace_window>(sim.tasks().recorder(),
+                                             sim.tasks().options().measure->trace ? trace_window::steps::nothing
+                                             : request.trace                      ? trace_window::steps::all
+                                                                                  : trace_window::steps::windows,
+                                             measured_ + "/trace.plxt", static_cast<unsigned>(net().here()),
+                                             static_cast<unsigned>(net().count()))),
       diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
       begin_s_(monotonic_seconds()),
       ledger_(sim.options(), sim.settings()) {
@@ -146,7 +148,7 @@ result<void> run_files::begin() {
     if (request_.trace && sim_.tasks().options().measure->trace)
       log_warning("--trace has no effect together with PLX_TRACE=1: the trace is in '{}'",
                   sim_.tasks().options().measure->output);
-    if (auto r = window_.begin(); !r) return r;
+    if (auto r = window_->begin(); !r) return r;
     if (!is_root(net())) return {};
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
     begun_ = true;
@@ -200,7 +202,7 @@ result<void> run_files::after_step(std::uint32_t wished) {
   if (auto r = write_due_series(before, wished); !r) return r;
   if (o.counters_interval_s > 0.0 && wall_s() - counters_s_ >= o.counters_interval_s)
     if (auto r = append_counters(); !r) return r;
-  window_.after_step(sim_.steps());
+  window_->after_step(sim_.steps());
   if (wall_s() - diagnosed_s_ >= 0.1) {
     diagnosed_s_ = wall_s();
     diagnosis_.sample();

@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,7 +32,6 @@
 #include "star/output/run_folder.hpp"
 #include "star/output/run_summary.hpp"
 #include "star/output/series/series_list.hpp"
-#include "star/output/trace_window.hpp"
 
 namespace plx::mesh {
 struct checkpoint;
@@ -42,6 +42,7 @@ namespace plx::star {
 
 class simulation;
 class star_diagnostics;
+class trace_window;
 
 /// A request of one locality that all carry out after the next step (simulation::wish).
 enum run_wish : std::uint32_t {
@@ -146,7 +147,7 @@ class run_files {
   std::uint64_t mark_ = 0;        // mark of the last parts; the same on all localities
   run_summary summary_;
   series_list series_;
-  trace_window window_;
+  std::unique_ptr<trace_window> window_;
   probe::diagnose_log diagnosis_;
   bool resumed_ = false, begun_ = false;
   double begin_s_;                                              // of this process, monotonic

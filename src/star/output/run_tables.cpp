@@ -18,6 +18,7 @@
 #include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/output/run_files.hpp"
+#include "star/output/trace_window.hpp"
 #include "star/step/gas_step.hpp"
 #include "trace/profile.hpp"
 
@@ -188,8 +189,8 @@ result<void> run_files::write_tasks() {
   const auto cost =
       rt.options().measure->diagnose ? probe::registration() : detail::add_task_cost_counter(rt.counters());
   if (auto w = diagnosis_.write(measured_); !w) return w;
-  if (auto w = window_.end(); !w) return w;
-  return write_task_tables(window_.data(), measured_);
+  if (auto w = window_->end(); !w) return w;
+  return write_task_tables(window_->data(), measured_);
 }
 
 result<void> run_files::write_exact() const {
