@@ -179,7 +179,7 @@ WHAT_IF = [
     Planted("a replay that takes too short is accepted", "src/trace/what_if.cpp",
             "if (std::abs(r_.error()) > what_if_report::largest_error)", "if (r_.error() > what_if_report::largest_error)",
             "trace_test", "WhatIfReport.*"),
-    Planted("a lock belongs to no task", "src/probe/record/trace_data.cpp",
+    Planted("a lock belongs to no task", "src/probe/record/slice_reader.hpp",
             "      l.task = s.id;\n", "",
             "rt_test", "LockTrace.*"),
 ]  # fmt: skip

@@ -30,7 +30,9 @@ void trace_window::abandon() {
     file_.reset();
   }
   std::error_code ignored;
-  if (which_ == steps::windows) std::filesystem::remove(unfinished(), ignored);
+  // Only its own file: another process may write one of this name, whose folder this run could not lock.
+  if (created_ && which_ == steps::windows) std::filesystem::remove(unfinished(), ignored);
+  created_ = false;
 }
 
 void trace_window::keep(result<void> r) {
@@ -41,6 +43,7 @@ result<void> trace_window::start(const std::string& path) {
   auto created = probe::trace_writer::create(path);
   if (!created) return created.error();
   file_ = *std::move(created);
+  created_ = true;
   if (which_ == steps::all)
     recorder_.stream_to(file_.get(), locality_, localities_);
   else
