@@ -52,6 +52,7 @@ struct sim_scheduler::member final : plx::detail::conductor {
   state is = state::away;
   bool polled = false;
   ticks deadline = never, expected = never;
+  ticks asked = never;  // when a poller with pending work is polled although others can run
   ticks stalled_until = 0;
 };
 
@@ -96,7 +97,7 @@ void sim_scheduler::begin(member& s) {
 
 bool sim_scheduler::can_go_on(const member& s) const noexcept {
   if (s.stalled_until > clock_) return false;
-  return s.is == state::ready || (s.is == state::idle && std::min(s.deadline, s.expected) <= clock_);
+  return s.is == state::ready || (s.is == state::idle && std::min({s.deadline, s.expected, s.asked}) <= clock_);
 }
 
 sim_scheduler::member* sim_scheduler::pick() noexcept {
@@ -130,6 +131,7 @@ bool sim_scheduler::idle(member& s, ticks deadline, bool polled) {
   s.is = state::idle;
   s.deadline = deadline;
   s.polled = polled;
+  s.asked = polled ? clock_ + first_asking : never;
   member* next = pick();
   if (next == nullptr) next = next_of_idle();
   if (next == nullptr)
@@ -178,7 +180,7 @@ void sim_scheduler::end_run() noexcept {
   for (const auto& s : members_) {
     s->now_on = false;
     s->is = state::away;
-    s->deadline = never;
+    s->deadline = s->asked = never;
     s->wakes.notify_one();
   }
 }
