@@ -130,9 +130,20 @@ result<trace_statistics> statistics_of(const std::string& run) {
   return s;
 }
 
-int print_statistics(const command_line& c, std::string (*text)(const trace_statistics&, const command_line&)) {
+int print_statistics(const command_line& c) {
   const auto s = statistics_of(c.run);
-  return s ? app::print_answer(text(*s, c)) : complain(s.error().message);
+  return s ? app::print_answer(statistics_text(*s, c.rows)) : complain(s.error().message);
+}
+
+int print_histogram(const command_line& c) {
+  const auto s = statistics_of(c.run);
+  if (!s) return complain(s.error().message);
+  const std::string text = histogram_text(*s, c.pattern);
+  if (text.empty() && !s->types.empty())
+    return complain(
+        fmt::format("--type '{}': expected a part of the name of a task type, such as '{}'; stats prints all",
+                    c.pattern, s->types.front().name));
+  return app::print_answer(text);
 }
 
 int print_difference(const command_line& c) {
@@ -187,12 +198,10 @@ int main(int argc, char** argv) {
     return write_timeline(c);
   })->add_option("-o,--out", c.out, "their folder");
   command("stats", "slices, times and waits by task type; in constant memory", [&c] {
-    return print_statistics(
-        c, [](const trace_statistics& s, const command_line& l) { return statistics_text(s, l.rows); });
+    return print_statistics(c);
   })->add_option("--rows", c.rows, "most task types");
   command("histogram", "durations of task types as bars; in constant memory", [&c] {
-    return print_statistics(
-        c, [](const trace_statistics& s, const command_line& l) { return histogram_text(s, l.pattern); });
+    return print_histogram(c);
   })->add_option("--type", c.pattern, "only types whose name contains this");
   CLI::App* const diff =
       command("diff", "what a second run has more or less; in constant memory", [&c] { return print_difference(c); });

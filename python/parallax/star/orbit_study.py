@@ -19,9 +19,8 @@ class OrbitHistory:
     """The first pair of stars of a run, over the time in initial periods.
 
     separation, lighter    over the first value; `lighter` is the mass of the star that begins with less
-    momentum_at, momentum  the total angular momentum along z less that of driving, with hydro.spin also with that of
-                           the outflow, as a change of its first value;
-                           empty if that is 0 or unknown
+    momentum_at, momentum  the total angular momentum along z less that of driving, with hydro.spin also with that of the
+                           outflow, as a relative change since its first value; empty if that is 0 or unknown
     """
 
     def __init__(self, folder: Path):

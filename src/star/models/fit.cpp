@@ -124,8 +124,7 @@ result<void> solver::fit_single() {
     if (one.reach < q_.radius)
       return error{
           fmt::format("{}: mass shedding: with the radius {:g} the star would rotate faster ({:.4g}) than gravity "
-                      "can hold at its "
-                      "equator, beyond {:.4g}; expected a larger axis ratio or a smaller omega",
+                      "can hold at its equator, beyond {:.4g}; expected a larger axis ratio or a smaller omega",
                       q_.section, q_.radius, m_.omega, one.reach)};
     list_cells();
     one.constant = potential_on_x(0, q_.radius);

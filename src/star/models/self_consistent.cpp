@@ -208,10 +208,8 @@ result<void> solver::check_masses() const {
         key, k, held_)};
   return error{
       fmt::format("{0}: with the K of the other star, {1:.4g}, the mass in this surface is at most {2:.5g}, even if "
-                  "all of the star "
-                  "is core; expected a larger {3}.density_jump[{4}] or {3}.core_index[{4}], or a smaller K: a smaller "
-                  "or less dense "
-                  "core of the other star",
+                  "all of the star is core; expected a larger {3}.density_jump[{4}] or {3}.core_index[{4}], or a "
+                  "smaller K: a smaller or less dense core of the other star",
                   key, k, held_, q_.section, overflowing_)};
 }
 

@@ -30,7 +30,7 @@ void trace_window::abandon() {
     file_.reset();
   }
   std::error_code ignored;
-  // Only its own file: another process may write one of this name, whose folder this run could not lock.
+  // Another process may write a file of this name, if this run could not lock its folder.
   if (created_ && which_ == steps::windows) std::filesystem::remove(unfinished(), ignored);
   created_ = false;
 }

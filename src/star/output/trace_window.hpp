@@ -65,7 +65,7 @@ class trace_window {
   const std::string path_;
   const unsigned locality_, localities_;
   std::unique_ptr<probe::trace_writer> file_;  // while a trace is open
-  bool created_ = false;                       // unfinished(), or the trace of all steps
+  bool created_ = false;                       // has this object created the file?
   std::unique_ptr<probe::periodic_thread> draining_;
   result<void> failed_;                   // the first error
   std::int64_t next_ = 1;                 // the step after which the next window opens

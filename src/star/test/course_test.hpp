@@ -4,11 +4,14 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mesh/files/checkpoint.hpp"
@@ -73,6 +76,27 @@ inline void continue_in(one_run& next, one_run& run, const std::string& path) {
   while (!next.sim->finished()) ASSERT_TRUE(next.sim->step());
 }
 
+/// A dense body without symmetry that rotates about an oblique axis and moves obliquely, partly out of the domain: the
+/// problem "expressions", with the spin of cells.
+inline texts turning_body() {
+  return {"expressions.centre=[0.05,-0.1,0.03]",
+          "expressions.density=1 + 5*exp(-((x-0.05)^2 + 2*(y+0.1)^2 + 1.3*(z-0.03)^2)/0.02)",
+          "expressions.velocity_x=1.1 - 6*exp(-r^2/0.03)*(y+0.1) + 2*exp(-r^2/0.03)*(z-0.03)",
+          "expressions.velocity_y=0.8 + 6*exp(-r^2/0.03)*(x-0.05)",
+          "expressions.velocity_z=-0.7 - 2*exp(-r^2/0.03)*(x-0.05)",
+          "expressions.pressure=1",
+          "hydro.spin=true",
+          "refinement.gradient_of=[\"rho\"]",
+          "refinement.gradient_refine=0.3",
+          "refinement.gradient_coarsen=0.1",
+          "refinement.interval=2",
+          "refinement.coarsen_after=1",
+          "refinement.buffer=1",
+          "refinement.regions=[-0.1,0.15,-0.25,0.1,-0.2,0.2,1]",
+          "mesh.max_level=2",
+          "run.t_end=1"};
+}
+
 /// Returns the name of a quantity that differs, or "".
 inline std::string same_course(simulation& a, simulation& b) {
   if (a.steps() != b.steps()) return "steps";
@@ -126,6 +150,26 @@ inline void compare(const std::string& problem, const texts& sets, const texts& 
   EXPECT_TRUE(device.sim->finished());
   EXPECT_FALSE(device.sim->is_ahead());
   EXPECT_GE(changed, changes) << problem;
+}
+
+/// A run that stops after `half` steps on the workers continues on the device from its checkpoint, and the reverse,
+/// with the bits of one that does not stop.
+inline void expect_same_after_a_restart(const std::string& problem, const texts& sets, int half) {
+  const std::string path = "restart-" + std::to_string(::getpid()) + ".h5";
+  one_run whole(problem, sets);
+  whole.sim->start();
+  while (!whole.sim->finished()) ASSERT_TRUE(whole.sim->step());
+  const texts stopped = with(sets, {"run.max_steps=" + std::to_string(half)});
+  for (const auto& [first, second] : {std::pair(stopped, on_device(sets)), {on_device(stopped), sets}}) {
+    one_run a(problem, first), b(problem, second);
+    a.sim->start();
+    while (!a.sim->finished()) ASSERT_TRUE(a.sim->step());
+    a.sim->fetch();
+    ASSERT_NO_FATAL_FAILURE(continue_in(b, a, path));
+    EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << second.back();
+    EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << second.back();
+  }
+  std::remove(path.c_str());
 }
 
 }  // namespace plx::star::test

@@ -156,4 +156,15 @@ inline void expect_told_of_a_loss(std::vector<std::string> sets, int steps) {
   EXPECT_NE(errors[1].find("is lost"), std::string::npos) << errors[1];
 }
 
+/// A run of `others` on 1, 2 and 3 localities gives the bits of one of `sets` on one locality.
+inline void expect_same_on_localities(const std::vector<std::string>& sets, const std::vector<std::string>& others) {
+  const outcome one = run_on(1, 2, sets);
+  ASSERT_EQ(one.error, "");
+  ASSERT_GT(one.blocks.size(), 20u);
+  for (const unsigned n : {1u, 2u, 3u}) {
+    SCOPED_TRACE(n);
+    expect_same(run_on(n, 1, others), one);
+  }
+}
+
 }  // namespace plx::star::test

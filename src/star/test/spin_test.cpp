@@ -20,27 +20,7 @@ using namespace test;
 const std::string open_sides =
     "mesh.sides=[\"zero_gradient\",\"zero_gradient\",\"zero_gradient\",\"zero_gradient\",\"outflow\",\"outflow\"]";
 
-// A dense body without symmetry that rotates about an oblique axis and moves obliquely, partly out of the domain,
-// through regions of three levels that follow it.
-const texts turning_body{"problem.name=expressions",
-                         "expressions.centre=[0.05,-0.1,0.03]",
-                         "expressions.density=1 + 5*exp(-((x-0.05)^2 + 2*(y+0.1)^2 + 1.3*(z-0.03)^2)/0.02)",
-                         "expressions.velocity_x=1.1 - 6*exp(-r^2/0.03)*(y+0.1) + 2*exp(-r^2/0.03)*(z-0.03)",
-                         "expressions.velocity_y=0.8 + 6*exp(-r^2/0.03)*(x-0.05)",
-                         "expressions.velocity_z=-0.7 - 2*exp(-r^2/0.03)*(x-0.05)",
-                         "expressions.pressure=1",
-                         "hydro.spin=true",
-                         open_sides,
-                         "refinement.gradient_of=[\"rho\"]",
-                         "refinement.gradient_refine=0.3",
-                         "refinement.gradient_coarsen=0.1",
-                         "refinement.interval=2",
-                         "refinement.coarsen_after=1",
-                         "refinement.buffer=1",
-                         "refinement.regions=[-0.1,0.15,-0.25,0.1,-0.2,0.2,1]",
-                         "mesh.max_level=2",
-                         "run.t_end=1",
-                         "run.max_steps=12"};
+const texts of_turning_body = with(turning_body(), {"problem.name=expressions", open_sides, "run.max_steps=12"});
 
 struct turning_ledger {
   std::array<double, 3> start{}, change{}, left{}, of_velocities{};
@@ -87,7 +67,7 @@ void expect_conserved(const turning_ledger& l) {
 }
 
 TEST(SpinOnMesh, AngularMomentumIsConservedThroughRefinementAndBoundaries) {
-  const turning_ledger l = course_of(turning_body);
+  const turning_ledger l = course_of(of_turning_body);
   EXPECT_GE(l.regrids, 2);
   for (int a = 0; a < 3; ++a) EXPECT_GT(std::abs(l.start[a]), 1e-3);
   for (int a = 0; a < 2; ++a) EXPECT_GT(std::abs(l.left[a]), 1e-3);
@@ -97,7 +77,7 @@ TEST(SpinOnMesh, AngularMomentumIsConservedThroughRefinementAndBoundaries) {
 
 // Floors of the pressure, which change no momentum.
 TEST(SpinOnMesh, AngularMomentumIsConservedWithReflectingWallsAndFloors) {
-  texts sets = with(turning_body,
+  texts sets = with(of_turning_body,
                     {"mesh.sides=[\"reflecting\",\"outflow\",\"inflow\",\"zero_gradient\",\"reflecting\","
                      "\"reflecting\"]",
                      "expressions.pressure=0.01 + 0.2*exp(-r^2/0.01)", "hydro.pressure_floor=0.02", "run.max_steps=8"});
@@ -108,20 +88,20 @@ TEST(SpinOnMesh, AngularMomentumIsConservedWithReflectingWallsAndFloors) {
 
 TEST(SpinOnMesh, AngularMomentumIsConservedWithSelfGravity) {
   const turning_ledger l =
-      course_of(with(turning_body, {"gravity.self=true", "gravity.constant=5", "run.max_steps=8"}));
+      course_of(with(of_turning_body, {"gravity.self=true", "gravity.constant=5", "run.max_steps=8"}));
   expect_conserved(l);
 }
 
 // A point mass at the origin exerts no torque about it.
 TEST(SpinOnMesh, AngularMomentumIsConservedAboutAPointMass) {
-  const turning_ledger l = course_of(with(
-      turning_body, {"gravity.point_mass=3", "gravity.point_mass_softening=0.1", "run.max_steps=8", "hydro.flux=hll"}));
+  const turning_ledger l = course_of(with(of_turning_body, {"gravity.point_mass=3", "gravity.point_mass_softening=0.1",
+                                                            "run.max_steps=8", "hydro.flux=hll"}));
   expect_conserved(l);
 }
 
 // In a rotating frame the components along x and y turn; that along z does not.
 TEST(SpinOnMesh, AngularMomentumIsConservedInARotatingFrame) {
-  texts sets = with(turning_body, {"frame.omega=1.5", "run.max_steps=8"});
+  texts sets = with(of_turning_body, {"frame.omega=1.5", "run.max_steps=8"});
   turning_ledger l = course_of(sets);
   l.change[0] = l.change[1] = 0.0;
   expect_conserved(l);
@@ -129,7 +109,7 @@ TEST(SpinOnMesh, AngularMomentumIsConservedInARotatingFrame) {
 
 TEST(SpinOnMesh, TheBitsAreTheSameOnWorkersAndLocalities) {
   for (const texts& sets :
-       {turning_body, with(turning_body, {"frame.omega=1.5", "gravity.self=true", "run.max_steps=4"})}) {
+       {of_turning_body, with(of_turning_body, {"frame.omega=1.5", "gravity.self=true", "run.max_steps=4"})}) {
     const outcome one = run_on(1, 2, sets);
     ASSERT_EQ(one.error, "");
     ASSERT_GT(one.blocks.size(), 20u);
@@ -141,9 +121,9 @@ TEST(SpinOnMesh, TheBitsAreTheSameOnWorkersAndLocalities) {
 
 TEST(SpinOnMesh, ARestartContinuesWithTheSameBits) {
   const std::string path = "spin-resume-" + std::to_string(getpid()) + ".h5";
-  const texts sets(turning_body.begin() + 1, turning_body.end()),
-      first = with(sets, {"mesh.root_blocks=[2,2,2]", "run.max_steps=5"}),
-      all = with(sets, {"mesh.root_blocks=[2,2,2]", "run.max_steps=9"});
+  const texts sets = with(turning_body(), {open_sides}),
+              first = with(sets, {"mesh.root_blocks=[2,2,2]", "run.max_steps=5"}),
+              all = with(sets, {"mesh.root_blocks=[2,2,2]", "run.max_steps=9"});
   one_run half("expressions", first), next("expressions", all), whole("expressions", all);
   half.sim->start();
   while (!half.sim->finished()) ASSERT_TRUE(half.sim->step());

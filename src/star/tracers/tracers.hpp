@@ -7,8 +7,8 @@
 // others. Results have the same bits on any number of workers and localities, and after a restart.
 //
 // Thread safety: one task at a time; loops over blocks on all workers. Functions marked *collective* are called by all
-// localities. Cost: per step two gathers of each block that has tracers, some 20 us each; with several localities two
-// messages of four numbers per tracer to all. Errors: locality_lost, thrown. Example:
+// localities. Cost: per step two gathers of each block that has tracers; with several localities two messages of four
+// numbers per tracer to all. Errors: locality_lost, thrown. Example:
 // star/tracers/test/tracers_test.cpp
 #pragma once
 

@@ -179,10 +179,6 @@ loaded_trace merged(std::vector<read_part>& parts, std::vector<std::string> warn
   return {job.finish(), std::move(warnings)};
 }
 
-}  // namespace
-
-namespace {
-
 namespace fs = std::filesystem;
 
 /// RUN/localities/N/trace.plxt, in order of N.

@@ -1,10 +1,6 @@
 // Species on devices: the bits of a run on workers, with refinement, boundaries, additional physics, several localities
 // and after a restart on the other.
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <utility>
 
 #include "star/test/course_test.hpp"
 #include "star/test/localities_test.hpp"
@@ -88,32 +84,10 @@ TEST(DeviceSpecies, ADrivenBinary) {
 
 TEST(DeviceSpecies, SeveralLocalities) {
   const texts sets = with({"problem.name=expressions"}, with(mixing, {"run.max_steps=11"}));
-  const outcome cpu = run_on(1, 2, sets);
-  ASSERT_EQ(cpu.error, "");
-  ASSERT_GT(cpu.blocks.size(), 20u);
-  for (const unsigned n : {1u, 2u, 3u}) {
-    SCOPED_TRACE(n);
-    expect_same(run_on(n, 1, on_device(sets)), cpu);
-  }
+  expect_same_on_localities(sets, on_device(sets));
 }
 
-TEST(DeviceSpecies, ARestartContinuesOnTheOther) {
-  const std::string path = "device-species-resume-" + std::to_string(getpid()) + ".h5";
-  one_run whole("expressions", mixing);
-  whole.sim->start();
-  while (!whole.sim->finished()) ASSERT_TRUE(whole.sim->step());
-  const texts half = with(mixing, {"run.max_steps=7"});
-  for (const auto& [first, second] : {std::pair(half, on_device(mixing)), {on_device(half), mixing}}) {
-    one_run a("expressions", first), b("expressions", second);
-    a.sim->start();
-    while (!a.sim->finished()) ASSERT_TRUE(a.sim->step());
-    a.sim->fetch();
-    ASSERT_NO_FATAL_FAILURE(continue_in(b, a, path));
-    EXPECT_EQ(same_course(*whole.sim, *b.sim), "") << second.back();
-    EXPECT_EQ(same_state(*whole.sim, *b.sim), "") << second.back();
-  }
-  std::remove(path.c_str());
-}
+TEST(DeviceSpecies, ARestartContinuesOnTheOther) { expect_same_after_a_restart("expressions", mixing, 7); }
 
 }  // namespace
 }  // namespace plx::star

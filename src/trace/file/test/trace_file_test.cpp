@@ -332,10 +332,10 @@ TEST_F(TraceFile, AKilledProgramLeavesWhatItRecordedUpToTheLastSecond) {
     r.stream_to(w.get());
     r.trace(true, 1 << 12);
     const ticks begin = now_ticks();
-    for (bool told = false;; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
+    for (bool written = false;; std::this_thread::sleep_for(std::chrono::milliseconds(5))) {
       record(r, 0, 1, now_ticks());  // far from a full chunk
       r.drain();
-      if (!told && seconds(now_ticks() - begin) > 1) told = ::write(ready[1], "x", 1) == 1;
+      if (!written && seconds(now_ticks() - begin) > 1) written = ::write(ready[1], "x", 1) == 1;
     }
   }
   char c = 0;
