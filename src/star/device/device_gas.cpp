@@ -235,6 +235,30 @@ bool device_gas::run_part(double time, double dt, std::int64_t steps, part_excha
   return passes_->put_with(with);
 }
 
+bool device_gas::solve_gravity(part_exchange* with) {
+  if (carried_ != 0) return true;
+  const step_control c;
+  on_.to_device(control_.data(), &c, sizeof c);
+  if (with == nullptr)
+    passes_->put_first();
+  else if (!passes_->put_with(*with, true))
+    return false;
+  carried_ = 1;
+  return true;
+}
+
+device_gas::gravity_rows device_gas::rows_of_gravity() const {
+  const work_fields& g = passes_->gravity();
+  return {&passes_->data().rows(g.field.index), &passes_->data().rows(g.correction.index)};
+}
+
+void device_gas::download_gravity(double* field, double* correction) {
+  const work_fields& g = passes_->gravity();
+  passes_->data().download(on_, g.field.index, field);
+  passes_->data().download(on_, g.correction.index, correction);
+  on_.synchronize();
+}
+
 std::vector<exact_sum> device_gas::sums(std::span<const mesh::slot_id> blocks) const { return passes_->sums(blocks); }
 
 void device_gas::put_check(int stage) {

@@ -27,6 +27,9 @@
 #include "star/device/data/step_data.hpp"
 #include "star/hydro/options.hpp"
 
+namespace plx::step {
+struct node_rows;
+}
 namespace plx::star {
 class step_module;
 struct work_fields;
@@ -127,6 +130,18 @@ class device_gas {
   std::vector<double> totals();
   /// The sums of modules (step_module::sums()) over these blocks, after the last step; local ones of a part. Waits.
   std::vector<exact_sum> sums(std::span<const mesh::slot_id> blocks) const;
+
+  /// Computes the field of gravity of the present state, unless the last step has left it; the next step begins with
+  /// it. `with`: of a part of a mesh. False: an exchange has ended it. Requires: nothing submitted since wait(), and a
+  /// module with step_module::potential().
+  bool solve_gravity(part_exchange* with);
+  /// The memory of work_fields::field and of work_fields::correction.
+  struct gravity_rows {
+    const step::node_rows *field, *correction;
+  };
+  gravity_rows rows_of_gravity() const;
+  /// Copies both to the host. Waits. Shapes: field: [row][4][n^3], correction: [row][9].
+  void download_gravity(double* field, double* correction);
 
   /// Are there boundaries of the kind `problem`? Then set_time() comes before each step.
   bool has_outside() const { return !given_faces_.empty(); }

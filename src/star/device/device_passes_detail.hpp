@@ -25,8 +25,16 @@ class device_gas::passes final : public gas_passes {
   }
 
   void put() const { recipe_.launch(levels_); }
-  bool put_with(part_exchange& with) const {
+  /// The passes before the first stage: they compute the fields of the state at the start of the step.
+  void put_first() const {
+    for (const step::pass& p : recipe_.passes()) {
+      if (p.kernel.get() == first_stage_) return;
+      for (const step::launch_range& nodes : recipe_.launches(p, levels_)) p.kernel->launch(nodes);
+    }
+  }
+  bool put_with(part_exchange& with, bool first_only = false) const {
     for (const part_plan::launch& l : plan_.launches) {
+      if (first_only && l.pass->kernel.get() == first_stage_) break;
       l.pass->kernel->launch(l.nodes);
       for (const int lane : l.then)
         if (!with.exchange(lane)) return false;
@@ -62,8 +70,12 @@ class device_gas::passes final : public gas_passes {
     return all;
   }
 
+  const work_fields& gravity() const { return gravity_; }
   std::unique_ptr<step::pass_kernel> advance(int stage, work_fields gravity) override {
-    return step::launcher([this, stage, gravity](step::launch_range) { g_.put_whole_stage(stage, gravity); });
+    gravity_ = gravity;
+    auto made = step::launcher([this, stage, gravity](step::launch_range) { g_.put_whole_stage(stage, gravity); });
+    if (stage == 0) first_stage_ = made.get();
+    return made;
   }
   std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
     return step::launcher([this, stage](step::launch_range) { g_.put_correction(stage, g_.fluxes_.data()); });
@@ -99,6 +111,9 @@ class device_gas::passes final : public gas_passes {
   device_gas& g_;
   bool has_modules_;
   module_data data_;
+  // Set while the recipe is made:
+  work_fields gravity_;
+  const step::pass_kernel* first_stage_ = nullptr;
   step::recipe recipe_;
   part_plan plan_;  // of a part of a mesh
   step::level_range levels_;

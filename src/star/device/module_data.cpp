@@ -70,13 +70,19 @@ module_data::list module_data::nodes_of(step::launch_range range) const {
   return {at->nodes.data() + at->begin[level], at->begin[level + 1] - at->begin[level]};
 }
 
+void module_data::download(machine& on, int field, double* to) const {
+  const field_memory& f = fields_[static_cast<std::size_t>(field)];
+  const std::size_t doubles = static_cast<std::size_t>(f.shape.rows.count) * static_cast<std::size_t>(f.shape.doubles);
+  on.from_device(to, f.values.data(), doubles * sizeof(double));
+}
+
 void module_data::add_sums(machine& on, int field, std::span<const mesh::slot_id> blocks,
                            std::span<exact_sum> sums) const {
   if (blocks.empty()) return;
   const field_memory& f = fields_[static_cast<std::size_t>(field)];
   const auto doubles = static_cast<std::size_t>(f.shape.doubles);
   std::vector<double> values(static_cast<std::size_t>(f.shape.rows.count) * doubles);
-  on.from_device(values.data(), f.values.data(), values.size() * sizeof(double));
+  download(on, field, values.data());
   on.synchronize();
   for (const mesh::slot_id b : blocks)
     for (std::size_t i = 0; i < doubles; ++i)

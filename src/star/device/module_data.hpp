@@ -35,6 +35,9 @@ class module_data {
   /// double in each place, or -1.
   void adopt(machine& on, const step::node_graph& graph, const std::vector<std::int64_t>& values,
              std::vector<field_rows> fields);
+  const step::node_rows& rows(int field) const { return fields_[static_cast<std::size_t>(field)].shape.rows; }
+  /// Copies all values of a field to the host. Does not wait. Shapes: to: [row][double].
+  void download(machine& on, int field, double* to) const;
   /// Adds the values of these blocks in a field, by double. Waits.
   void add_sums(machine& on, int field, std::span<const mesh::slot_id> blocks, std::span<exact_sum> sums) const;
 

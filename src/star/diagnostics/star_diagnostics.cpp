@@ -20,11 +20,6 @@ namespace {
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double pc_cm = 3.0856775814913673e18;
 
-gravity::gravity_options with_constant(gravity::gravity_options o, double constant) {
-  o.constant = constant;
-  return o;
-}
-
 std::size_t pair_count(std::size_t stars) { return stars * (stars - 1) / 2; }
 
 /// An angle as that in (-pi, pi] that differs from it by turns.
@@ -44,7 +39,7 @@ void diagnostics_options::describe(config_table& t) {
          .min = 0,
          .max = 8});
   t.add("diagnostics.interval", interval,
-        {.unit = "steps", .help = "between rows; each costs a solution of gravity on the CPU", .min = 1});
+        {.unit = "steps", .help = "between rows, for which a device copies its values to the host", .min = 1});
   t.add("diagnostics.star_density", star_density,
         {.unit = "1", .help = "least density of a star's cells over its largest density", .max = 1, .above = 0});
   t.add("diagnostics.star_reach", star_reach,
@@ -77,7 +72,6 @@ star_diagnostics::star_diagnostics(const gas& g, const input& options, const set
       setup_(s),
       star_of_species_(options.problem->star_of_species()),
       workers_(workers),
-      field_(g, with_constant(options.gravity, s.gravitational_constant)),
       stars_(static_cast<std::size_t>(o_.stars)),
       first_mass_(stars_.size(), unknown),
       angle_(pair_count(stars_.size()), 0.0),
@@ -155,7 +149,8 @@ std::vector<star_state> star_diagnostics::estimate(double time) const {
   return all;
 }
 
-void star_diagnostics::sum_all(const found_stars& found, std::vector<star_sums>& each, whole_sums& whole) const {
+void star_diagnostics::sum_all(const found_stars& found, const gravity_field& gravity, std::vector<star_sums>& each,
+                               whole_sums& whole) const {
   const std::size_t stars = found.stars.size(), n_species = static_cast<std::size_t>(setup_.hydro.n_species);
   const std::size_t per_star = species_of_star + n_species, of_whole = per_star * stars;
   const int cells = g_.now.cells();
@@ -163,7 +158,7 @@ void star_diagnostics::sum_all(const found_stars& found, std::vector<star_sums>&
   const equation_of_state eos(hydro.eos);
   const auto of_block = [&](mesh::slot_id slot, block_sums& to) {
     const double width = g_.mesh.cell_width(slot), volume = width * width * width;
-    const double *u = g_.now.block(slot), *field = field_.values(slot);
+    const double *u = g_.now.block(slot), *field = gravity.values(slot);
     for (int c = 0; c < cells; ++c) {
       const vector x = centre_of(g_.mesh, slot, c), g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
       const double phi = field[c], mass = u[c] * volume;
@@ -291,13 +286,12 @@ void star_diagnostics::look_for_disruption(const std::vector<star_state>& stars,
   }
 }
 
-std::vector<double> star_diagnostics::row(double time) {
-  field_.solve();
-  const star_finder finder(g_, field_, o_, workers_);
+std::vector<double> star_diagnostics::row(double time, const gravity_field& field) {
+  const star_finder finder(g_, field, o_, workers_);
   const found_stars found = has_row_ ? finder.near(estimate(time)) : finder.from_nothing(star_of_species_);
   std::vector<star_sums> each;
   whole_sums whole;
-  sum_all(found, each, whole);
+  sum_all(found, field, each, whole);
   row_.clear();
   double in_stars = 0.0;
   for (std::size_t s = 0; s < stars_.size(); ++s) {

@@ -1,9 +1,9 @@
 // Numbers about the stars in a run, as rows of diagnostics.csv: masses, orbits, spins, energies, torques, unbound mass,
 // gravitational waves. docs/methods.md has the formulas.
 //
-// Thread safety: all localities call row(), each in a task. Cost: a solution of gravity and some ten passes over all
-// cells per row. Rows are the same for any number of workers and localities, with a device, and after a restart.
-// Errors: locality_lost, thrown. Example: star/diagnostics/test/star_diagnostics_test.cpp
+// Thread safety: all localities call row(), each in a task. Cost: some ten passes over all cells per row. Rows are the
+// same for any number of workers and localities, with a device, and after a restart. Errors: locality_lost, thrown.
+// Example: star/diagnostics/test/star_diagnostics_test.cpp
 #pragma once
 
 #include <span>
@@ -28,9 +28,9 @@ class star_diagnostics {
   star_diagnostics(const gas& g, const input& options, const setup& s, unsigned workers);
 
   const std::vector<column>& columns() const { return columns_; }
-  /// The numbers of the columns for the present state. Requires: the values are on the host; times increase from row to
-  /// row.
-  std::vector<double> row(double time);
+  /// The numbers of the columns for the present state. Requires: the values are on the host; the field is theirs; times
+  /// increase from row to row.
+  std::vector<double> row(double time, const gravity_field& field);
 
   /// The numbers that a checkpoint needs to continue with the same rows.
   std::vector<double> state() const;
@@ -48,7 +48,8 @@ class star_diagnostics {
   void list_columns();
   void add_to_row(const std::vector<double>& values) { row_.insert(row_.end(), values.begin(), values.end()); }
   std::vector<star_state> estimate(double time) const;
-  void sum_all(const found_stars& found, std::vector<star_sums>& each, whole_sums& whole) const;
+  void sum_all(const found_stars& found, const gravity_field& gravity, std::vector<star_sums>& each,
+               whole_sums& whole) const;
   void star_columns(const star_state& star, const star_sums& sums, double roche_radius, double rate);
   void pair_columns(std::size_t pair, const star_state& a, const star_state& b, double time);
   void wave_columns(const whole_sums& whole, double time);
@@ -59,7 +60,6 @@ class star_diagnostics {
   const setup& setup_;
   std::vector<int> star_of_species_;
   unsigned workers_;
-  gravity_field field_;
   std::vector<column> columns_;
   std::vector<double> row_;
   // State of the last row:

@@ -18,6 +18,7 @@
 #include "star/refine/regrid.hpp"
 #include "star/runners/device_course.hpp"
 #include "star/runners/distributed_device.hpp"
+#include "star/runners/gravity_field.hpp"
 #include "star/state/totals.hpp"
 #include "star/step/gas_step.hpp"
 
@@ -246,6 +247,22 @@ std::vector<double> simulation::totals_of_gas() const {
   if (distributed_ != nullptr)
     return as_task(rt_, info_of("star.device.totals"), [this] { return distributed_->totals(); });
   return as_task(rt_, info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
+}
+
+const gravity_field& simulation::gravity() {
+  as_task(rt_, info_of("star.gravity_field"), [this] {
+    if (field_ == nullptr) field_ = std::make_unique<gravity_field>();
+    if (device_ != nullptr) return device_->gravity(*field_);
+    if (distributed_ != nullptr) return distributed_->gravity(*field_);
+    if (stepper_.copy_gravity(*field_)) return;
+    if (field_solver_ == nullptr) {
+      gravity::gravity_options o = in_.gravity;
+      o.constant = setup_.gravitational_constant;
+      field_solver_ = std::make_unique<gravity_solver>(gas_, o);
+    }
+    field_solver_->solve(*field_);
+  });
+  return *field_;
 }
 
 std::string simulation::describe(const bad_cell& bad, double dt) const {

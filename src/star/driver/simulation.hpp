@@ -45,6 +45,8 @@ namespace plx::star {
 class block_limit;
 class device_course;
 class distributed_device;
+class gravity_field;
+class gravity_solver;
 
 class simulation {
  public:
@@ -111,6 +113,9 @@ class simulation {
   /// that accumulate are always known. Collective.
   /// Errors: locality_lost, thrown.
   std::vector<double> totals() const;
+  /// Potential and acceleration of the state at the present time, of local blocks. Collective. Requires: not ahead;
+  /// gravity.self. Errors: locality_lost, gpu::error, thrown.
+  const gravity_field& gravity();
   /// The worker that last advanced a local block; 0 on a device.
   unsigned worker_of(mesh::slot_id slot) const { return device_ != nullptr ? 0 : stepper_.worker_of(slot); }
   void collect_costs();                    ///< adds to costs() the cost since the last call
@@ -153,6 +158,8 @@ class simulation {
   balancer balance_;
   std::unique_ptr<device_course> device_;
   std::unique_ptr<distributed_device> distributed_;  // with several localities
+  std::unique_ptr<gravity_field> field_;             // made by gravity()
+  std::unique_ptr<gravity_solver> field_solver_;     // made after a change of the mesh on workers
   std::vector<double> totals_;                       // of the last step, if the device has returned them
   std::vector<exact_sum> sums_;                      // of modules over local blocks, after the step sums_step_
   std::int64_t sums_step_ = -1;

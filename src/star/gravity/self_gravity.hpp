@@ -44,7 +44,9 @@ class self_gravity final : public step_module {
 
   void before_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                     gas_passes& on) const override;
-  work_fields potential(const std::vector<node_field>& own) const override { return {own[around], own[work]}; }
+  work_fields potential(const std::vector<node_field>& own) const override {
+    return {own[around], own[work], own[results], own[correction]};
+  }
   void after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on) const override;
   void after_step(step::recipe& r, const stage_fields& f, std::vector<node_field>& own, gas_passes& on) const override;
 

@@ -113,7 +113,8 @@ result<void> run_files::append_diagnostics() {
   sim_.fetch();
   const bool was_disrupted = diagnostics_->disrupted_star() != 0;
   const task_info info{probe::register_name("star.diagnostics"), probe::no_key};
-  const std::vector<double> row = sim_.tasks().run(info, [&] { return diagnostics_->row(sim_.time()); });
+  const gravity_field& field = sim_.gravity();
+  const std::vector<double> row = sim_.tasks().run(info, [&] { return diagnostics_->row(sim_.time(), field); });
   if (!was_disrupted && diagnostics_->disrupted_star() != 0)
     log_info("step {}: star {} is disrupted at time {:g}: its mass has fallen below {:g} of that in the first row",
              sim_.steps(), diagnostics_->disrupted_star(), diagnostics_->disruption_time(),

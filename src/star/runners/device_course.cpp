@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/refine/refinement.hpp"
+#include "star/runners/gravity_field.hpp"
 #include "star/runners/run_device.hpp"
 
 namespace plx::star {
@@ -118,6 +119,12 @@ regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_
 std::vector<double> device_course::totals() {
   PLX_ASSERT(!ahead());
   return values_->totals();
+}
+
+void device_course::gravity(gravity_field& to) {
+  PLX_ASSERT(!ahead());
+  values_->solve_gravity(nullptr);
+  read_gravity(*values_, gas_, to);
 }
 
 void device_course::fetch_rates() {

@@ -37,6 +37,7 @@ struct step_result;
 }  // namespace device
 
 struct run_device;
+class gravity_field;
 
 class device_course {
  public:
@@ -68,6 +69,8 @@ class device_course {
   std::vector<double> totals();
   /// The sums of modules (step_module::sums()) after the last step that advance() has made.
   const std::vector<exact_sum>& sums() const { return sums_; }
+  /// The field of gravity of the present state. Requires: self-gravity.
+  void gravity(gravity_field& to);
   /// Copies the values and the signal rates to the host, if they are not there.
   void fetch();
 

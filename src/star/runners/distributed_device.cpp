@@ -12,6 +12,7 @@
 #include "star/driver/agreement.hpp"
 #include "star/refine/refinement.hpp"
 #include "star/runners/device_messages.hpp"
+#include "star/runners/gravity_field.hpp"
 #include "star/runners/run_device.hpp"
 
 namespace plx::star {
@@ -84,22 +85,20 @@ void distributed_device::take() {
     on_->values.adopt_part(gas_.mesh, gas_.parts, gas_.net.here());
     on_->values.upload_part(gas_.now);
     on_->messages.adopt(on_->values.lanes());
+    has_field_ = false;
   });
 }
 
 // -------------------------------------------------------------------------------------------------------------- a step
 
-// When a device fails, the other localities are notified, and all meet at the end of the step.
-std::optional<bad_cell> distributed_device::advance(double dt, double time) {
-  step_account mine;
-  mine.wishes = std::exchange(my_wishes_, 0);
-  std::vector<double> rates;
+template <class F>
+std::string distributed_device::in_round(F&& f) {
   std::exception_ptr error;
   std::string why;
   {
     const device_messages::round open(on_->messages);
     try {
-      if (run_step(dt, time)) collect(mine, rates);
+      f();
     } catch (const gpu::error& e) {
       why = e.what();
     } catch (...) {
@@ -108,6 +107,18 @@ std::optional<bad_cell> distributed_device::advance(double dt, double time) {
     if (!why.empty()) on_->messages.notify_failure();
   }
   if (error != nullptr) std::rethrow_exception(error);
+  return why;
+}
+
+// When a device fails, the other localities are notified, and all meet at the end of the step.
+std::optional<bad_cell> distributed_device::advance(double dt, double time) {
+  step_account mine;
+  mine.wishes = std::exchange(my_wishes_, 0);
+  std::vector<double> rates;
+  const std::string why = in_round([&] {
+    if (run_step(dt, time)) collect(mine, rates);
+  });
+  has_field_ = false;
   return end_step(mine, why, rates);
 }
 
@@ -164,6 +175,7 @@ std::optional<bad_cell> distributed_device::end_step(step_account& mine, const s
     return all.bad_found(gas_);
   }
   if (on_->values.has_blocks()) on_->values.commit();
+  has_field_ = true;
   for (std::size_t b = 0; b < rates.size(); ++b) gas_.signal_rate[gas_.own()[b]] = rates[b];
   signal_rate_ = all.signal_rate;
   floors_ = all.floors_found();
@@ -197,6 +209,21 @@ std::vector<mesh::flag> distributed_device::refinement_flags(double weakening) {
     if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, setup_, weakening));
   });
   return star::refinement_flags(gas_, in_.refinement, marks);
+}
+
+void distributed_device::gravity(gravity_field& to) {
+  std::string why;
+  if (!std::exchange(has_field_, true))
+    why = in_round([&] {
+      if (!on_->values.has_blocks()) return;
+      on_->begin_s = monotonic_seconds();
+      on_->values.solve_gravity(on_.get());
+      on_->busy_s += monotonic_seconds() - on_->begin_s;
+    });
+  throw_if(first_complaint(gas_.net, why));
+  all_or_none([&] {
+    if (on_->values.has_blocks()) read_gravity(on_->values, gas_, to);
+  });
 }
 
 void distributed_device::fetch() {

@@ -37,6 +37,8 @@ struct backend;
 
 namespace plx::star {
 
+class gravity_field;
+
 class distributed_device {
  public:
   /// Opens the device of run.device that is this locality's (run_device.hpp), or one of `on` if it is not null.
@@ -58,6 +60,8 @@ class distributed_device {
   const std::vector<exact_sum>& sums() const { return sums_; }
   /// The refinement flags of all blocks, by slot. Collective.
   std::vector<mesh::flag> refinement_flags(double weakening);
+  /// The field of gravity of the present state, of local blocks. Collective. Requires: self-gravity.
+  void gravity(gravity_field& to);
   /// Copies the values to the host, if they are not there. Collective.
   void fetch();
   /// As in stepper: bits that reach all localities at the end of the next step.
@@ -70,6 +74,9 @@ class distributed_device {
   struct parts;
   distributed_device(const input& in, const setup& s, gas& g, std::unique_ptr<parts> on);
 
+  /// Calls f() in a round of messages, and notifies the other localities if a device fails in it; returns why.
+  template <class F>
+  std::string in_round(F&& f);
   bool run_step(double dt, double time);
   void collect(step_account& mine, std::vector<double>& rates);
   void note_bad(std::uint64_t first, std::uint64_t key, step_account& mine);
@@ -88,6 +95,7 @@ class distributed_device {
   std::int64_t steps_ = 0;
   std::uint32_t my_wishes_ = 0, wishes_ = 0;
   bool values_here_ = true;
+  bool has_field_ = false;  // of gravity, on the devices, for the present state
 };
 
 }  // namespace plx::star

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "mesh/between/gather.hpp"
+#include "star/runners/gravity_field.hpp"
 #include "star/runners/host_pass_data.hpp"
 #include "star/runners/stage_borders.hpp"
 #include "star/runners/step_account.hpp"
@@ -107,7 +108,10 @@ class stepper::passes final : public gas_passes {
     if (has_modules_) data_.set_places(s_.gas_.now, s_.gas_.stage_a, s_.gas_.stage_b);
   }
 
+  void copy_gravity(gravity_field& to) const { star::copy_gravity(data_.view(), gravity_, s_.gas_, to); }
+
   std::unique_ptr<step::pass_kernel> advance(int stage, work_fields gravity) override {
+    gravity_ = gravity;
     const auto of = [this](const node_field& f, slot_id b) {
       return f.index < 0 ? nullptr : data_.view().field(f.index, b);
     };
@@ -152,6 +156,7 @@ class stepper::passes final : public gas_passes {
   bool has_modules_;
   std::vector<std::unique_ptr<step::border>> borders_;
   host_pass_data data_;
+  work_fields gravity_;  // set while the recipe is made
   step::recipe recipe_;
 };
 
@@ -200,6 +205,11 @@ std::optional<bad_cell> stepper::advance(double dt, double time) {
   if (!bad) commit();
   for (const slot_id slot : gas_.own()) reports_[slot].floors = {}, reports_[slot].bad_cell = -1;
   return bad;
+}
+
+bool stepper::copy_gravity(gravity_field& to) const {
+  if (carried_ != 0) passes_->copy_gravity(to);
+  return carried_ != 0;
 }
 
 void stepper::advance_block(slot_id slot, int stage, const double* potential, double* work) {

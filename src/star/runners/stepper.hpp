@@ -25,6 +25,8 @@ class task_runner;
 
 namespace plx::star {
 
+class gravity_field;
+
 class stepper {
  public:
   /// Requires: `g` outlives the stepper; workers: those of the runtime whose tasks call advance().
@@ -52,6 +54,9 @@ class stepper {
   mesh::side_totals& left() { return left_; }
   /// The sums of modules (step_module::sums()) over local blocks, after the last step that succeeded.
   const std::vector<exact_sum>& sums() const { return sums_; }
+  /// Copies the field of gravity of the present state, which the last step has left. False: the mesh has changed since
+  /// then. Requires: a module with step_module::potential(). Called by a task.
+  bool copy_gravity(gravity_field& to) const;
   /// Worker that last advanced a block. Requires: a live slot.
   unsigned worker_of(mesh::slot_id slot) const;
   worker_scratch& scratch() { return scratch_; }

@@ -34,6 +34,8 @@ struct stage_fields {
 struct work_fields {
   node_field potential{.index = -1};  ///< stage_input::potential, read
   node_field work{.index = -1};       ///< stage_output::work, written
+  /// Potential and acceleration of the state, [4][n^3], and the correction of the acceleration (gravity::layout).
+  node_field field{.index = -1}, correction{.index = -1};
 
   explicit operator bool() const { return potential.index >= 0; }
 };
@@ -107,7 +109,8 @@ class step_module {
   /// Does it leave the mass of the gas unchanged? Then floors that add mass are noticed (run.conservation_limit).
   virtual bool keeps_mass() const { return false; }
   /// Adds passes that read the state of the stage, before the gas is advanced. `own`: the module's fields, empty at
-  /// first, kept from stage to stage. A field that other nodes read gets a new version in each stage.
+  /// first, kept from stage to stage. A field that other nodes read gets a new version in each stage. Passes of the
+  /// first stage may also run between steps, for diagnostics, and then again in the step.
   virtual void before_stage(step::recipe& /*r*/, const stage_fields& /*f*/, std::vector<node_field>& /*own*/,
                             gas_passes& /*on*/) const {}
   /// A potential that passes of before_stage() have written, and a field for its work, which after_stage() adds to the
