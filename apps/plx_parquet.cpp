@@ -25,6 +25,7 @@
 #include "parquet/run/memory.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/run/output.hpp"
+#include "parquet/run/run_device.hpp"
 #include "parquet/solver/solver.hpp"
 #include "program.hpp"
 
@@ -105,10 +106,13 @@ struct run_files {
 };
 
 // The runs of all numbers of frequencies. Collective.
-run_end solve_all(const common_options& c, const parquet::parquet_options& o, run_files& files, const team& members) {
+run_end solve_all(const common_options& c, const parquet::parquet_options& o, run_files& files, const team& members,
+                  gpu::device* device) {
   const auto model = o.make_model().value();
   auto* out = files.out ? &*files.out : nullptr;
   parquet::checkpoint_keeper keeper(files.folder, members, out, files.from, o.checkpoint_interval_s);
+  auto settings = o.settings();
+  settings.device = device;
   std::string unconverged;
   int unwritten = finished;
   const auto note = [&](int n, bool converged, double residual) {
@@ -121,7 +125,7 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
     observer watch(out, keeper, members, *grid, c.quiet);
     const parquet::checkpoint_reader begun(files.folder, files.from, *grid);
     const bool resumes = i == files.from.finished.size() && !files.from.present.empty();
-    const auto done = parquet::solve(model, grid, o.settings(), watch, members, resumes ? &begun : nullptr);
+    const auto done = parquet::solve(model, grid, settings, watch, members, resumes ? &begun : nullptr);
     result<void> written;
     if (watch.failure()) written = *watch.failure();
     if (done && !done->stopped && out != nullptr && written) written = out->add(*done);
@@ -193,9 +197,11 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
                run_state& state) {
   const team members = job.size() == 1 ? team() : team(communicator("plx-parquet"));
   const bool root = members.rank() == 0;
-  const parquet::memory_share share{job.home().worker_count(), members.size(), parquet::processes_of_host(members)};
+  const parquet::memory_share share{job.home().worker_count(), members.size(), parquet::host_share_of(members).size};
   const auto fits = members.agree(parquet::check_memory(o, share));
-  auto files = fits ? open_files(o, plan, members) : result<run_files>(fits.error());
+  const auto device =
+      fits ? parquet::open_device(o, job.home(), members) : result<std::unique_ptr<gpu::device>>(fits.error());
+  auto files = device ? open_files(o, plan, members) : result<run_files>(device.error());
   if (!files) {
     job.leave_out_summary();
     return {wrong_input, files.error().message};
@@ -205,7 +211,7 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
                  members.is_alone() ? "" : " per process");
   if (auto failure = end_of(root ? state.record.write("running") : result<void>(), members)) return *failure;
   state.begun = true;
-  run_end end = solve_all(c, o, *files, members);
+  run_end end = solve_all(c, o, *files, members, device->get());
   if (!root) return end;
   const char* status = end.code == finished ? "finished" : end.code == interrupted ? "interrupted" : "failed";
   if (auto r = state.record.write(status, end.message); !r && end.code == finished)

@@ -95,6 +95,8 @@ if(look)
               targets/sbsa-linux/include NO_DEFAULT_PATH)
     # Only the CUPTI headers are needed: the library is opened at run time if it exists.
     find_path(PLX_CUPTI_INCLUDE cupti.h HINTS ${PLX_CUDA_INCLUDE} ${cuda_root}/extras/CUPTI/include NO_DEFAULT_PATH)
+    # The same for cuBLAS (gpu/cuda/blas.hpp).
+    find_path(PLX_CUBLAS_INCLUDE cublas_v2.h HINTS ${PLX_CUDA_INCLUDE} ${cuda_root}/include NO_DEFAULT_PATH)
     find_library(PLX_CUDART cudart_static HINTS ${cuda_root} PATH_SUFFIXES lib64 lib targets/x86_64-linux/lib
                  targets/sbsa-linux/lib NO_DEFAULT_PATH)
     if(PLX_CUDA_INCLUDE AND PLX_CUDART)
@@ -202,6 +204,9 @@ function(plx_compile_with_kokkos target)
 endfunction()
 
 plx_optional(CUDA "${PLX_CUDA_FOUND}" "the library gpu has no backend cuda")
+if(PLX_CUDA_FOUND)
+  plx_optional(cuBLAS "${PLX_CUBLAS_INCLUDE}" "plx-parquet has no run.device = \"cuda\"")
+endif()
 
 # plx_gpu_compile(OBJECT SOURCE compiler arguments...): compiles one source with one compiler, and tracks its
 # dependencies.

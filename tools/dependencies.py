@@ -21,7 +21,8 @@ class Dependency:
     needed_by: tuple  # which parts cannot do without it: build test lint bench report; ci: ./plx test where CI is set
     apt: tuple  # Debian and Ubuntu packages
     programs: tuple = ()  # any of these in PATH, newest first
-    places: tuple = ()  # folders (patterns, $NAMES of the environment) where these programs are looked for after PATH
+    places: tuple = ()  # folders (patterns, $NAMES of the environment) where these programs are looked for after PATH,
+    # or the header after the compiler's folders
     pkg_config: str = ""
     pkg_config_variable: tuple = ()  # a variable of that module, a text that it must contain, and what that shows
     header: str = ""  # used when pkg-config does not know the module
@@ -198,6 +199,19 @@ TABLE = (
         minimum="12",
         without="the library gpu has no backend cuda",
         other_way="NVIDIA's toolkit, or from PyPI into .venv: nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-cccl",
+    ),
+    Dependency(
+        "cuBLAS",
+        "products of matrices on NVIDIA's devices (plx-parquet); loaded while a program runs, never linked",
+        (),
+        (),
+        header="cublas_v2.h",
+        places=(
+            "$CUDA_HOME/include", "$CUDA_PATH/include", "/usr/local/cuda/include", "/opt/cuda*/include",
+            f"{ROOT}/.venv/lib/python3*/site-packages/nvidia/cu1*/include",
+        ),
+        without="plx-parquet has no run.device = \"cuda\"",
+        other_way="NVIDIA's toolkit, or from PyPI into .venv: nvidia-cublas",
     ),
     Dependency(
         "HIP",

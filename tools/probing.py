@@ -151,7 +151,10 @@ def _probe_library(row: dependencies.Dependency) -> Found:
         if version:
             return Found(True, version, "pkg-config")
     if row.header not in headers():
-        return Found(False, problem=f"no header {row.header}")
+        folders = [f for place in row.places for f in glob.glob(os.path.expandvars(place))]
+        found = next((f for f in folders if exists(Path(f) / row.header)), "")
+        also = f" with the compiler, nor in {', '.join(row.places)}" if row.places else ""
+        return Found(True, "", found) if found else Found(False, problem=f"no header {row.header}{also}")
     if row.library and not _has_library(row.library):
         return Found(False, problem=f"header, but no lib{row.library}")
     return Found(True, headers()[row.header], "compiler")

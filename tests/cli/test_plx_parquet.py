@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 import signal
 import time
@@ -61,6 +62,22 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     assert run(folder, "in.toml", "--out", "one").returncode == 2
 
 
+def test_a_device_gives_the_files_of_the_workers(folder):
+    one = run(folder, "in.toml", "--out", "cpu", "--quiet")
+    two = run(folder, "in.toml", "--out", "device", "--quiet", "--set", "run.device=emulated")
+    assert one.returncode == two.returncode == 0, two.stderr
+    for name in ("self_energy.csv", "vertex.csv", "extrapolated.csv", "eigenvalues.csv", "result.json"):
+        assert (folder / "device" / name).read_text() == (folder / "cpu" / name).read_text(), name
+
+
+def test_a_missing_device_is_refused_with_one_line(folder):
+    done = run(folder, "in.toml", "--out", "out", "--set", "run.device=cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": ""})
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert done.stderr.startswith('plx-parquet: run.device = "cuda": ')
+    assert done.stderr.endswith('; run.device = "cpu" needs none\n')
+    assert not (folder / "out").exists()
+
+
 @pytest.mark.parametrize(
     "arguments, words",
     [
@@ -68,6 +85,7 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
         (["nowhere.toml"], "nowhere.toml"),
         (["in.toml", "--set", "model.uu=3"], "model.u"),
         (["in.toml", "--set", "model.temperature=0"], "model.temperature"),
+        (["in.toml", "--set", "run.device=gpu"], "run.device"),
         (["in.toml", "--set", "model.temperature=1e300"], "in [0.0001, 10000]"),
         (["in.toml", "--set", "model.u=1e300"], "in [1e-06, 1000]"),
         (["in.toml", "--set", "model.t_prime=1e300"], "in [-1000, 1000]"),

@@ -16,6 +16,7 @@
 #include "gpu/device.hpp"
 #include "gpu/testing/operation_table.hpp"
 #include "ladder/block_rows.hpp"
+#include "parquet/device/rows/operation_rows.hpp"
 #include "star/device/rows/operation_rows.hpp"
 
 namespace {
@@ -33,6 +34,7 @@ std::vector<operation_row> all_rows() {
   std::vector<operation_row> all = plx::gpu::testing::operation_rows();
   for (operation_row& r : plx::star::device::operation_rows()) all.push_back(std::move(r));
   for (operation_row& r : plx::star::device::block_rows()) all.push_back(std::move(r));
+  for (operation_row& r : plx::parquet::device::operation_rows()) all.push_back(std::move(r));
   std::erase_if(all, [](const operation_row& r) { return r.name.find(wanted.only) == std::string::npos; });
   return all;
 }

@@ -109,8 +109,11 @@ operation_row row(const operation<Item>& op, const std::string& shape, Make make
           use, error_bound};
 }
 
-/// False if the backend has no kernel for it, so that a launch there fails (PLX_GPU_OPERATION_WITHOUT_SYCL).
-inline bool is_written_for(const backend& b, const any_operation& op) { return b.name != "sycl" || op.sycl != nullptr; }
+/// False if the backend has no kernel for it, so that a launch there fails (PLX_GPU_OPERATION_WITHOUT_SYCL, products of
+/// matrices on hip).
+inline bool is_written_for(const backend& b, const any_operation& op) {
+  return (b.name != "sycl" || op.sycl != nullptr) && (b.name != "hip" || op.hip != nullptr);
+}
 
 struct check_options {
   std::size_t guard_bytes = 4096;  // before and after each array; a multiple of 256. 0: for runs under a memory checker

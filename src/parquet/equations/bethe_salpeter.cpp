@@ -35,24 +35,30 @@ void solve_bethe_salpeter(matrix_view<const complex> gamma, const std::vector<co
   multiply(complex(1), gamma, f, complex(0), phi);
 }
 
-double symmetrize(const vertex_grid& grid, channel c, transfer q, matrix_view<complex> phi) {
+std::vector<std::int32_t> slab_partners(const vertex_grid& grid, bool particle_hole, transfer q) {
   const auto& lattice = grid.lattice();
-  const bool ph = is_particle_hole(c);
-  const int n_momenta = grid.n_momenta(), outside = phi.rows - 1, columns = grid.columns(q.frequency);
-  // The row of the other line of the pair: -(k + q) for particle-hole, by inversion; q - k for particle-particle. Both
-  // reverse the order of the slab's frequencies.
-  std::vector<int> partner(phi.rows, outside);
+  const int n_momenta = grid.n_momenta(), outside = grid.rows(q.frequency) - 1, columns = grid.columns(q.frequency);
+  std::vector<std::int32_t> partners(outside + 1, outside);
   for (int i = 0; i < outside; ++i) {
     const int k = i % n_momenta;
-    const int other =
-        ph ? lattice.negative(lattice.momentum_sum(k, q.momentum)) : lattice.momentum_difference(q.momentum, k);
-    partner[i] = (columns - 1 - i / n_momenta) * n_momenta + other;
+    const int other = particle_hole ? lattice.negative(lattice.momentum_sum(k, q.momentum))
+                                    : lattice.momentum_difference(q.momentum, k);
+    partners[i] = (columns - 1 - i / n_momenta) * n_momenta + other;
   }
+  return partners;
+}
+
+double symmetrize(const vertex_grid& grid, channel c, transfer q, matrix_view<complex> phi) {
+  return symmetrize(c, slab_partners(grid, is_particle_hole(c), q).data(), phi);
+}
+
+double symmetrize(channel c, const std::int32_t* partners, matrix_view<complex> phi) {
+  const bool ph = is_particle_hole(c);
   const double odd = c == channel::triplet ? -1 : 1;
   double change = 0;
   for (int j = 0; j < phi.columns; ++j)
     for (int i = 0; i < phi.rows; ++i) {
-      const int a = partner[i], b = partner[j];
+      const int a = partners[i], b = partners[j];
       // Each orbit is visited once, from its first element in the order of memory.
       const auto before = [&](int r, int s) { return s < j || (s == j && r < i); };
       if (ph) {

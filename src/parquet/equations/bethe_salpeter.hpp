@@ -10,6 +10,7 @@
 #pragma once
 
 #include <complex>
+#include <cstdint>
 #include <vector>
 
 #include "num/dense/matrix.hpp"
@@ -30,6 +31,11 @@ void solve_bethe_salpeter(matrix_view<const std::complex<double>> gamma,
 /// of the two lines of each pair (odd in the triplet channel), and time reversal. Returns the largest change.
 /// Shape: phi [rows][rows].
 double symmetrize(const vertex_grid& grid, channel c, transfer q, matrix_view<std::complex<double>> phi);
+/// The same with the partners of the slab.
+double symmetrize(channel c, const std::int32_t* partners, matrix_view<std::complex<double>> phi);
+/// The row of the other line of the pair of each row: -(k + q) for particle-hole, by inversion; q - k for
+/// particle-particle. Both reverse the order of the slab's frequencies. Shape: [rows(m)].
+std::vector<std::int32_t> slab_partners(const vertex_grid& grid, bool particle_hole, transfer q);
 
 /// The largest real part of the eigenvalues of gamma W, by at most `steps` steps of Arnoldi's iteration: where it
 /// reaches 1, the channel is unstable. Cost: steps * rows^2.

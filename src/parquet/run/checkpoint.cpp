@@ -16,7 +16,7 @@ namespace {
 using complex = std::complex<double>;
 
 const checkpoint_kind kind = {"plx-parquet", 1};
-constexpr const char* may_change[] = {"loop.iterations", "network.rotation", "memory.limit_gb",
+constexpr const char* may_change[] = {"loop.iterations", "network.rotation", "run.device", "memory.limit_gb",
                                       "output.checkpoint_interval_s"};
 
 std::vector<double> numbers_of(const parquet_checkpoint& c) {

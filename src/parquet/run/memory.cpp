@@ -6,6 +6,7 @@
 #include "base/text.hpp"
 #include "io/available_memory.hpp"
 #include "net/team.hpp"
+#include "parquet/device/streamed_products.hpp"
 #include "parquet/run/options.hpp"
 
 namespace plx::parquet {
@@ -16,16 +17,25 @@ double bytes_of(const parquet_options& o, const std::shared_ptr<const qmc::clust
                 const memory_share& share) {
   const vertex_grid grid(lattice, n, o.bosons_of(n));
   const double gathered = o.vertex && share.localities > 1 ? 2.0 * static_cast<double>(grid.size()) * 16 : 0;
-  return parquet::memory_bytes(grid, o.settings(), share.workers, share.localities) + gathered;
+  // Pinned memory of the lanes.
+  const double pinned = o.device == "cpu" ? 0
+                                          : streamed_products::lanes_for(share.workers) *
+                                                streamed_products::lane_bytes(grid.rows(0)) * 2 / 3;
+  return parquet::memory_bytes(grid, o.settings(), share.workers, share.localities) + gathered + pinned;
 }
 
 }  // namespace
 
-unsigned processes_of_host(const team& members) {
+host_share host_share_of(const team& members) {
   const std::uint64_t own = fnv1a(host_name());
-  unsigned n = 0;
-  for (const std::uint64_t host : members.gather(std::vector<std::uint64_t>{own})) n += host == own;
-  return n;
+  host_share share{0, 0};
+  unsigned rank = 0;
+  for (const std::uint64_t host : members.gather(std::vector<std::uint64_t>{own})) {
+    if (host == own && rank < members.rank()) ++share.rank;
+    share.size += host == own;
+    ++rank;
+  }
+  return share;
 }
 
 double memory_bytes(const parquet_options& o, const memory_share& share) {

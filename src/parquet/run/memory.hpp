@@ -19,8 +19,12 @@ struct memory_share {
   unsigned localities = 1;  // over which the vertices are divided
   unsigned on_host = 1;     // of these, on the host of this process
 };
-/// The members of a team on the host of the caller. Collective.
-unsigned processes_of_host(const team& members);
+/// The members of a team on the host of the caller: their number, and that of lower ranks.
+struct host_share {
+  unsigned size = 1, rank = 0;
+};
+/// Collective.
+host_share host_share_of(const team& members);
 
 /// Bytes that the largest of the runs allocates in a process. Requires: o.check() succeeds.
 double memory_bytes(const parquet_options& o, const memory_share& share);

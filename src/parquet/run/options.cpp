@@ -46,6 +46,12 @@ void parquet_options::describe(config_table& table) {
             {.help = "how rows of the rotated vertices travel: in one message to each process, as parcels that share "
                      "messages (128, or as a policy chooses), or one message each; the bits are the same",
              .choices = {"packed", "coalesced", "adaptive", "rows"}});
+  table.section("run", "Device");
+  table.add("run.device", device,
+            {.help = "hardware that runs the products of matrices: the CPU's workers, or one device per process, with "
+                     "the same results within rounding; emulated: the device's operations on the CPU, with the same "
+                     "bits, for tests",
+             .choices = {"cpu", "cuda", "emulated"}});
   table.section("memory", "Memory");
   table.add("memory.limit_gb", memory_gb,
             {.unit = "GB", .help = "a process that needs more is refused; 0: the memory available", .min = 0});

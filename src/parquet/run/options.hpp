@@ -24,6 +24,7 @@ struct parquet_options {
   bool symmetrize = true;
 
   std::string rotation = "packed";
+  std::string device = "cpu";
 
   double memory_gb = 0, checkpoint_interval_s = 300;
   bool vertex = false;

@@ -4,11 +4,15 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 #include <optional>
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "gpu/device.hpp"
+#include "gpu/error.hpp"
 #include "net/team.hpp"
+#include "parquet/device/streamed_products.hpp"
 #include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
 #include "parquet/equations/rotation.hpp"
@@ -17,6 +21,7 @@
 #include "rt/async.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/future.hpp"
+#include "rt/runtime.hpp"
 
 namespace plx::parquet {
 namespace {
@@ -54,6 +59,7 @@ class loop {
   result<parquet_solution> run(const saved_solver_state* from) {
     if (from != nullptr)
       if (auto r = load(*from); !r) return r.error();
+    if (!take_device()) return failure_of_device();
     parquet_solution out;
     out.grid = grid_;
     prepare();
@@ -66,8 +72,9 @@ class loop {
       const double begin = monotonic_seconds();
       iteration_report now;
       if (!iterate(now)) {
-        out.stopped = true;
         save();  // of the iteration before
+        if (!device_error_.empty()) return failure_of_device();
+        out.stopped = true;
         return out;
       }
       now.iteration = i;
@@ -97,6 +104,43 @@ class loop {
   }
 
  private:
+  // Memory for the products on the device, if there is one. False if that of any locality fails. Collective.
+  bool take_device() {
+    if (settings_.device == nullptr) return true;
+    on_device([this] {
+      streamed_.emplace(*settings_.device, *grid_,
+                        streamed_products::lanes_for(settings_.device->get_runtime().worker_count()));
+    });
+    return devices_work();
+  }
+  // Calls f() unless the device has failed.
+  template <class F>
+  void on_device(F&& f) {
+    if (device_fails_.load(std::memory_order_relaxed)) return;
+    try {
+      f();
+    } catch (const gpu::error& e) {
+      const std::lock_guard guard(device_lock_);
+      if (device_error_.empty()) device_error_ = e.what();
+      device_fails_.store(true, std::memory_order_relaxed);
+    }
+  }
+  // False if the device of any locality has failed; then all have the error of the first one. Collective.
+  bool devices_work() {
+    const unsigned first = team_.first_with(!device_error_.empty());
+    if (first == team_.size()) return true;
+    std::vector<std::uint64_t> text;
+    if (first == team_.rank()) text.assign(device_error_.begin(), device_error_.end());
+    text = team_.gather(std::move(text));
+    device_error_.assign(text.begin(), text.end());
+    if (!team_.is_alone()) device_error_ = fmt::format("locality {}: {}", first, device_error_);
+    return false;
+  }
+  error failure_of_device() const {
+    if (team_.rank() != 0) return error{""};
+    return error{fmt::format("run.device: {}; run.device = \"cpu\" needs none", device_error_)};
+  }
+
   // The vertices of a solution: those of the present input.
   void finish(parquet_solution& out) {
     out.phi = std::move(mixing_.input());
@@ -199,8 +243,8 @@ class loop {
 
   bool is_stopping() const { return stop_ != nullptr && stop_->load(std::memory_order_relaxed); }
 
-  // Stores g(x) - x as the residual of the mixing. Returns false if the iteration was stopped. Loops skip their work
-  // once the flag is set; then the members agree.
+  // Stores g(x) - x as the residual of the mixing. Returns false if the iteration was stopped, or a device failed.
+  // Loops skip their work once the flag is set; then the members agree.
   bool iterate(iteration_report& now) {
     const auto& x = mixing_.input();
     auto& r = mixing_.residual();
@@ -223,6 +267,7 @@ class loop {
     }
     const vertex_limits limits(*grid_, team_.gather(vertex_limits::of_slabs(*grid_, r.data(), first_, last_)));
     const auto sigma = schwinger_dyson(limits, g);
+    if (settings_.device != nullptr && !devices_work()) return false;
     if (team_.any(is_stopping())) return false;
     for_loop({probe::register_name("parquet/residual"), probe::no_key}, first_, last_, [&](int s) {
       double& largest = reports_[s - first_].change;
@@ -274,19 +319,30 @@ class loop {
   void multiply_slab(const vertex_reader& phi, int s, bool ph) {
     if (is_stopping()) return;
     const transfer q = grid_->transfer_of(s);
+    const int first = ph ? 0 : 2;
+    const complex* old = mixing_.input().data() + local(grid_->offset(s, all_channels[first]));
+    std::array<std::vector<complex>, 2> weights;
+    auto& report = reports_[s - first_];
+    for (int i = 0; i < 2; ++i) {
+      weights[i] = pair_weights(*grid_, phi.green(), all_channels[first + i], q);
+      if (q.frequency == 0) report.eigenvalues[first + i] = leading_eigenvalue(matrix_of(s, ph, i), weights[i]);
+    }
+    if (streamed_) {
+      on_device([&] {
+        const auto asymmetry =
+            streamed_->multiply({q, ph, old, matrix_of(s, ph, 0).data, std::move(weights), settings_.symmetrize});
+        std::copy_n(asymmetry.begin(), 2, report.asymmetry.begin() + first);
+      });
+      return;
+    }
     const int n = grid_->rows(q.frequency);
     complex_matrix f(n, n), next(n, n);
-    for (int i = 0; i < 2; ++i) {
-      const int c = (ph ? 0 : 2) + i;
+    for (int i = 0; i < 2; ++i, old += static_cast<std::size_t>(n) * n) {
       const matrix_view<complex> gamma = matrix_of(s, ph, i);
-      const complex* old = mixing_.input().data() + local(grid_->offset(s, all_channels[c]));
       for (int b = 0; b < n; ++b)
         for (int a = 0; a < n; ++a) f(a, b) = gamma(a, b) + old[a + static_cast<std::size_t>(b) * n];
-      const auto weights = pair_weights(*grid_, phi.green(), all_channels[c], q);
-      auto& report = reports_[s - first_];
-      if (q.frequency == 0) report.eigenvalues[c] = leading_eigenvalue(gamma, weights);
-      solve_bethe_salpeter(gamma, weights, f, next);
-      if (settings_.symmetrize) report.asymmetry[c] = symmetrize(*grid_, all_channels[c], q, next);
+      solve_bethe_salpeter(gamma, weights[i], f, next);
+      if (settings_.symmetrize) report.asymmetry[first + i] = symmetrize(*grid_, all_channels[first + i], q, next);
       for (int b = 0; b < n; ++b) std::copy_n(&next(0, b), n, &gamma(0, b));
     }
   }
@@ -323,6 +379,10 @@ class loop {
   int first_, last_;               // own slabs
   anderson_mixing mixing_;
   std::optional<rotation_exchange> exchange_;
+  std::optional<streamed_products> streamed_;
+  std::mutex device_lock_;
+  std::string device_error_;  // guarded by device_lock_ within an iteration; empty: none
+  std::atomic<bool> device_fails_ = false;
   std::optional<propagator> green_;   // of the present input
   std::vector<slab_report> reports_;  // of the own slabs
   int iterations_ = 0;                // made

@@ -23,7 +23,10 @@
 
 namespace plx {
 class team;
+namespace gpu {
+class device;
 }
+}  // namespace plx
 
 namespace plx::parquet {
 
@@ -36,6 +39,7 @@ struct solver_settings {
   int sigma_frequencies = 128;
   rotation_form rotation = rotation_form::packed;  // between localities
   bool gather = false;                             // the vertices of all localities on each at the end
+  gpu::device* device = nullptr;                   // that of this locality; null on all: the workers alone
 };
 
 /// One iteration, as reported to observers.
@@ -118,7 +122,8 @@ struct parquet_solution {
 double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities = 1);
 
 /// Requires: U > 0; settings in their ranges; sigma_frequencies at least 2 * frequencies + bosons.
-/// Error: one line: the iteration diverges. Ends without convergence after settings.iterations. Collective: all members
+/// Error: one line: the iteration diverges, or a device of a locality fails: then the state before the iteration is
+/// saved, and rank 0 has the message. Ends without convergence after settings.iterations. Collective: all members
 /// call it with the same arguments, and get the same result but for their slabs. `from`: where to continue, with the
 /// same model, grid, and settings but for iterations and rotation; null: at the beginning. Error: it cannot be read;
 /// the message is empty on localities that could read their part.
