@@ -14,7 +14,12 @@
 
 #include "star/hydro/parameters.hpp"
 
+// The loops of the emulated device are left to the compiler: all in one, their 50 instances would take it a minute.
+#if defined(PLX_HYDRO_ONE_LANE) && !defined(__CUDACC__) && !defined(__HIPCC__)
+#define PLX_INLINE PLX_DEVICE inline
+#else
 #define PLX_INLINE PLX_DEVICE inline __attribute__((always_inline))
+#endif
 // Functions of some hundred instructions that many kernels use: inlined, the kernels would be a third longer or more,
 // and take minutes to compile for devices.
 #define PLX_NOINLINE PLX_DEVICE inline __attribute__((noinline))
