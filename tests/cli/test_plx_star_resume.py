@@ -207,18 +207,19 @@ def is_open_mpi():
     return found and "Open MPI" in subprocess.run([found, "--version"], capture_output=True, text=True).stdout
 
 
-# Two stars with self-gravity, driving and diagnostics, whose states are beyond the gas: their files are the same as well.
-@pytest.mark.parametrize(
-    "processes",
-    [1, pytest.param(4, marks=[pytest.mark.slow, pytest.mark.skipif(not is_open_mpi(), reason="no Open MPI")])],
-)
-def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder, processes):
+on_four = pytest.param(4, "cpu", marks=[pytest.mark.slow, pytest.mark.skipif(not is_open_mpi(), reason="no Open MPI")])
+
+
+# Two stars with self-gravity, driving and diagnostics, whose states are beyond the gas: their files are the same as well. The run
+# that is not killed is one of workers. PLX_STAR_TEST_DEVICE=cuda tests a card.
+@pytest.mark.parametrize("processes, device", [(1, "cpu"), (1, os.environ.get("PLX_STAR_TEST_DEVICE") or "emulated"), on_four])
+def test_a_merger_that_is_killed_twice_ends_in_the_same_bits(folder, processes, device):
     sets = ["run.max_steps=24", "run.t_end=100", "mesh.root_blocks=[2,2,1]", "driving.period=0.2", "driving.periods=0.5"]
     sets += ["diagnostics.interval=2", "refinement.interval=4", "output.checkpoint_interval_s=1e-9"]
     sets = [word for s in sets for word in ("--set", s)]
     source = Path(__file__).parents[2] / "inputs" / "stars" / "merger_demo.toml"
     assert run(source, "--out", "whole", "--quiet", "--threads", "2", *sets).returncode == 0
-    arguments = [source, "--out", "cut", *sets]
+    arguments = [source, "--out", "cut", *sets, "--set", f"run.device={device}"]
     seed = int(os.environ.get("PLX_TEST_SEED") or random.randrange(1 << 32))
     kills = sorted(random.Random(seed).sample(range(2, 20), 2))
     print(f"killed at steps {kills}; again with PLX_TEST_SEED={seed}")

@@ -281,7 +281,7 @@ result<setup> input::prepare() {
   if (auto fine = driving.check(parameters->eos); !fine) return fine.error();
   if (diagnostics.stars > 0 && !gravity.self)
     return error{fmt::format("diagnostics.stars = {}: expected gravity.self = true, found false", diagnostics.stars)};
-  if (auto fine = tracers.check(*problem, run.device); !fine) return fine.error();
+  if (auto fine = tracers.check(*problem); !fine) return fine.error();
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
   if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end); !fine) return fine.error();
   for (std::size_t i = 0; i < output.series.size(); ++i)

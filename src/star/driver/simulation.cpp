@@ -123,18 +123,30 @@ result<void> simulation::step() {
   if (device_ != nullptr) return advance_device();
   const auto planned = next_dt();
   if (!planned) return planned.error();
-  if (tracers_.present())
-    as_task(rt_, info_of("star.tracers"), [&] { tracers_.begin_step(gas_, stepper_.scratch(), time_); });
+  begin_step_of_tracers();
   const auto dt = advance_with_retries(
       *planned, [&](double d) { return as_task(rt_, info_of("star.step"), [&] { return advance_all(d); }); });
   if (!dt) return dt.error();
   time_ = *dt >= t_end() - time_ ? t_end() : time_ + *dt;
   dt_ = *dt;
   take_sums(distributed_ != nullptr ? distributed_->sums() : stepper_.sums());
-  if (tracers_.present())
-    as_task(rt_, info_of("star.tracers"), [&] { tracers_.end_step(gas_, stepper_.scratch(), time_, dt_); });
+  end_step_of_tracers();
   stepped();
   return {};
+}
+
+// Velocities are evaluated on the host: a device copies its values, the same at the end of a step and at the start of
+// the next one unless the mesh changes.
+void simulation::begin_step_of_tracers() {
+  if (!tracers_.present()) return;
+  fetch();
+  as_task(rt_, info_of("star.tracers"), [this] { tracers_.begin_step(gas_, stepper_.scratch(), time_); });
+}
+
+void simulation::end_step_of_tracers() {
+  if (!tracers_.present()) return;
+  fetch();
+  as_task(rt_, info_of("star.tracers"), [this] { tracers_.end_step(gas_, stepper_.scratch(), time_, dt_); });
 }
 
 std::optional<bad_cell> simulation::advance_all(double dt) {
@@ -314,7 +326,7 @@ int simulation::steps_to_look() const {
   if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
   if (in_.run.max_steps > 0) count = std::min(count, in_.run.max_steps - steps_);
   const output_options& o = in_.output;
-  if (has_accumulating_sums()) count = 1;
+  if (has_accumulating_sums() || tracers_.present()) count = 1;
   if (!accumulates_.empty()) count = std::min(count, o.history_interval - steps_ % o.history_interval);
   if (!o.analysis.empty()) count = std::min(count, o.analysis_interval - steps_ % o.analysis_interval);
   if (in_.diagnostics.stars > 0) count = std::min(count, in_.diagnostics.interval - steps_ % in_.diagnostics.interval);
@@ -329,6 +341,7 @@ result<void> simulation::advance_device() {
   if (!device_->ahead()) {
     const auto planned = next_dt();
     if (!planned) return planned.error();
+    begin_step_of_tracers();
     const auto dt = advance_with_retries(*planned, [&](double d) -> std::optional<bad_cell> {
       device::step_control c{rule(), now(), d};
       const floor_counts& f = stepper_.floors();
@@ -346,6 +359,7 @@ result<void> simulation::advance_device() {
   if (!r.left.empty()) stepper_.left().add_step(r.left);
   totals_ = std::move(r.totals);
   if (!device_->ahead()) take_sums(device_->sums());
+  end_step_of_tracers();
   stepped();
   return {};
 }

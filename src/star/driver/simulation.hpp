@@ -132,6 +132,8 @@ class simulation {
   result<double> advance_with_retries(double dt, F&& advance);
   void adapt_mesh();
   std::optional<bad_cell> advance_all(double dt);
+  void begin_step_of_tracers();
+  void end_step_of_tracers();
   result<void> advance_device();
   void adapt_on_device();
   std::vector<mesh::flag> flags_of_criteria();

@@ -21,8 +21,8 @@ struct tracer_options {
   std::string placement = "mass";  ///< or "stars", "volume"
 
   void describe(config_table& table);
-  /// Errors: one line: a placement by stars of a problem without stars, or a device.
-  result<void> check(const problem& p, const std::string& device) const;
+  /// Errors: one line: a placement by stars of a problem without stars.
+  result<void> check(const problem& p) const;
 };
 
 }  // namespace plx::star

@@ -29,14 +29,8 @@ void tracer_options::describe(config_table& t) {
          .choices = {"mass", "stars", "volume"}});
 }
 
-result<void> tracer_options::check(const problem& p, const std::string& device) const {
-  if (number == 0) return {};
-  if (device != "cpu")
-    return error{fmt::format(
-        "tracers.number = {}: expected 0 with run.device = \"{}\", which does not move tracers; run.device = \"cpu\" "
-        "does",
-        number, device)};
-  if (placement == "stars" && p.star_count() == 0)
+result<void> tracer_options::check(const problem& p) const {
+  if (number > 0 && placement == "stars" && p.star_count() == 0)
     return error{"tracers.placement = \"stars\": expected a problem with stars, such as binary; or \"mass\""};
   return {};
 }

@@ -4,12 +4,12 @@
 // levels meet. On a mesh that rotates, velocities are relative to it.
 //
 // Each locality knows all tracers and evaluates the velocity at those in its own blocks; the rest comes from the
-// others. Results have the same bits on any number of workers and localities, and after a restart.
+// others. Results have the same bits on any number of workers and localities, with a device, and after a restart.
 //
 // Thread safety: one task at a time; loops over blocks on all workers. Functions marked *collective* are called by all
 // localities. Cost: per step two gathers of each block that has tracers; with several localities two messages of four
-// numbers per tracer to all. Errors: locality_lost, thrown. Example:
-// star/tracers/test/tracers_test.cpp
+// numbers per tracer to all. On a device the run copies all values to the host in each step. Errors: locality_lost,
+// thrown. Example: star/tracers/test/tracers_test.cpp
 #pragma once
 
 #include <array>

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "star/test/course_test.hpp"
 #include "star/test/localities_test.hpp"
 
 namespace plx::star {
@@ -191,11 +192,12 @@ TEST(Tracers, TheyLeaveThroughOpenBoundariesAndRest) {
 }
 
 // A blast that moves through blocks of two localities and more, with regrids. Restarts: tests/cli.
-TEST(Tracers, TheBitsAreTheSameOnLocalitiesAndAfterARestart) {
+TEST(Tracers, TheBitsAreTheSameOnLocalitiesDevicesAndAfterARestart) {
   const std::vector<std::string> sets{"tracers.number=300", "run.max_steps=8"};
   const outcome one = run_on(1, 1, sets);
   EXPECT_EQ(one.error, "");
   for (const unsigned n : {2u, 3u}) expect_same(run_on(n, 2, sets), one);
+  for (const unsigned n : {1u, 2u}) expect_same(run_on(n, 2, on_device(sets)), one);
 
   run_of run(sets);
   ASSERT_TRUE(run.sim->step());
@@ -213,7 +215,6 @@ TEST(Tracers, WhatTheyCannotFollowIsRefused) {
     EXPECT_THAT(made.error().message, HasSubstr(why));
     EXPECT_THAT(made.error().message, HasSubstr("expected"));
   };
-  refused({"tracers.number=10", "run.device=emulated"}, "run.device");
   refused({"tracers.number=10", "tracers.placement=stars"}, "a problem with stars");
   refused({"output.series=[{kind=\"tracers\",every_steps=1}]"}, "tracers.number above 0");
 }
