@@ -25,9 +25,13 @@ from parallax.text import plural  # noqa: E402
 
 LIMIT_S = 60  # per run; a run takes seconds
 
-# Sedov's blast at an early time on a small mesh, with the shock far out, and while its mesh changes. Each: settings,
-# and the numbers of segments (from one regrid check to the next) before the compared ones, and of compared ones.
-PROBLEMS = {"blast-120": ([], 1, 12), "blast-456": (["sedov.radius=0.3"], 1, 5)}
+# Sedov's blast at an early time on a small mesh, and with the shock far out; two stars with self-gravity. Each: input,
+# settings, and the numbers of segments (from one regrid check to the next) before the compared ones, and of compared ones.
+PROBLEMS = {
+    "blast-120": ("sedov.toml", [], 1, 12),
+    "blast-456": ("sedov.toml", ["sedov.radius=0.3"], 1, 5),
+    "stars": ("stars/two_stars.toml", [], 1, 2),
+}
 
 
 class Failure(Exception):
@@ -80,8 +84,8 @@ def start(processes: int, cores: list[int], command: list) -> dict:
 
 
 def record(program: Path, problem: str, processes: int, cores: list[int], alone: bool) -> dict:
-    sets, warm, segments = PROBLEMS[problem]
-    command = [program, ROOT / "inputs" / "sedov.toml", "--warm", warm, "--segments", segments]
+    source, sets, warm, segments = PROBLEMS[problem]
+    command = [program, ROOT / "inputs" / source, "--warm", warm, "--segments", segments]
     command += [word for s in sets for word in ("--set", s)] + (["--alone"] if alone else [])
     return start(processes, cores, command)
 

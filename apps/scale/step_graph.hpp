@@ -1,6 +1,5 @@
-// The graphs of one step of plx-star on many localities, built from the mesh as its stepper creates its tasks
-// (docs/scale.md, step/task_runner.hpp). A step consists of several graphs, each of which ends when all localities have
-// joined: `stepping` (stages, flux corrections, ghosts, the time step), `summing` (totals, output of the root), and,
+// The graphs of one step of plx-star on many localities (docs/scale.md). A step consists of several graphs, each of
+// which ends when all localities have joined: `stepping` (stages.hpp), `summing` (totals, output of the root), and,
 // every few steps, `looking` (costs and marks, their exchange, the plan of the new mesh) and `changing` (the change to
 // a new mesh).
 //

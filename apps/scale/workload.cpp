@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/text.hpp"
+#include "star/gravity/self_gravity.hpp"
 
 namespace plx::scale {
 
@@ -41,6 +42,27 @@ class reader {
       out.resize(count);
     }
     return out;
+  }
+
+  /// A table of numbers of 0 or more, which may be missing.
+  std::map<std::string, double, std::less<>> numbers(const char* key) {
+    std::map<std::string, double, std::less<>> out;
+    if (const toml::table* found = table_.at_path(key).as_table())
+      for (const auto& [name, value] : *found) {
+        const double number = value.value<double>().value_or(-1.0);
+        if (!(number >= 0.0) || !std::isfinite(number))
+          complain(key, fmt::format("{}: expected a number of 0 or more", std::string_view(name.str())));
+        out.emplace(name.str(), number);
+      }
+    return out;
+  }
+
+  /// A value that may be missing: then false.
+  bool flag(const char* key) {
+    if (!has(key)) return false;
+    const auto found = table_.at_path(key).value<bool>();
+    if (!found) complain(key, "expected true or false");
+    return found.value_or(false);
   }
 
   bool has(const char* key) const { return static_cast<bool>(table_.at_path(key)); }
@@ -95,7 +117,6 @@ void read_parts(reader& in, workload& w) {
 }
 
 void read_costs(reader& in, work_costs& c) {
-  c.correction_s = in.number("costs.correction_s", 0.0);
   c.totals_s = in.number("costs.totals_s", 0.0);
   c.look_s = in.number("costs.look_s", 0.0);
   c.rebuild_s = in.number("costs.rebuild_s", 0.0);
@@ -104,11 +125,30 @@ void read_costs(reader& in, work_costs& c) {
   c.jitter = in.number("costs.jitter", 0.0);
   c.handoff_s = in.optional("costs.handoff_s");
   c.lists_s = in.optional("costs.lists_s");
+  c.tree_s = in.optional("costs.tree_s");
+}
+
+void read_gravity(reader& in, workload& w) {
+  if (!in.has("gravity")) return;
+  star::gravity::gravity_options g;
+  g.self = true, g.constant = 1.0;
+  g.order = in.whole("gravity.order", 0);
+  g.theta = in.number("gravity.theta", 0.0);
+  if (const auto made = star::gravity::self_gravity::make(g, w.box.block_size); !made)
+    in.complain("gravity", made.error().message);
+  w.carried = in.number("gravity.carried", 0.0);
+  if (w.carried > 1.0) in.complain("gravity.carried", fmt::format("expected a fraction, found {}", w.carried));
+  w.gravity = g;
 }
 
 }  // namespace
 
 double workload::stepping_s() const { return std::accumulate(block_s.begin(), block_s.end(), 0.0); }
+
+double workload::seconds_of(std::string_view type) const {
+  const auto found = task_s.find(type);
+  return found == task_s.end() ? 0.0 : found->second;
+}
 
 result<workload> read_workload(const std::string& path) {
   toml::table table;
@@ -121,10 +161,14 @@ result<workload> read_workload(const std::string& path) {
   workload w;
   w.box = read_domain(in);
   w.stages = in.whole("run.stages", 1);
+  if (w.stages > 3) in.complain("run.stages", fmt::format("expected 2 or 3, found {}", w.stages));
   w.variables = in.whole("run.variables", 1);
+  w.reads_edges = in.flag("run.reads_edges");
   w.steps_per_look = in.number("run.steps_per_look", 1.0);
   w.changes_per_look = in.optional("run.changes_per_look");
   read_costs(in, w.costs);
+  w.task_s = in.numbers("tasks");
+  read_gravity(in, w);
   read_blocks(in, w);
   read_parts(in, w);
   if (!in.complaint().empty()) return error{in.complaint()};

@@ -5,40 +5,51 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
+#include "mesh/between/tile.hpp"
 #include "mesh/tree/block_mesh.hpp"
+#include "star/gravity/options.hpp"
 
 namespace plx::scale {
 
 /// Seconds on one core of the measuring machine.
 struct work_costs {
-  double correction_s = 0.0;  ///< of one flux correction; block_s has those, too
-  double totals_s = 0.0;      ///< summing up, per block and step
-  double look_s = 0.0;        ///< regrid check: checking and changing a block, per block and check
-  double rebuild_s = 0.0;     ///< regrid check: work of every locality per block of the whole mesh
-  double step_s = 0.0;        ///< start and end of a step: per locality in proportion to its blocks
-  double root_s = 0.0;        ///< work of locality 0 only, once per step: tables, progress
-  double handoff_s = 0.0;     ///< from the stepping thread to the tasks of a step, and back
-  double lists_s = 0.0;       ///< regrid: new send lists, per block at a border
-  double jitter = 0.0;        ///< spread of the seconds of single tasks: standard deviation of their logarithm
+  double totals_s = 0.0;   ///< summing up, per block and step
+  double look_s = 0.0;     ///< regrid check: checking and changing a block, per block and check
+  double rebuild_s = 0.0;  ///< regrid check: work of every locality per block of the whole mesh
+  double step_s = 0.0;     ///< start and end of a step: per locality in proportion to its blocks
+  double root_s = 0.0;     ///< work of locality 0 only, once per step: tables, progress
+  double handoff_s = 0.0;  ///< from the stepping thread to the tasks of a step, and back
+  double lists_s = 0.0;    ///< regrid: new send lists, per block at a border
+  double tree_s = 0.0;     ///< regrid with gravity: the tasks on the new tree, per block of the whole mesh
+  double jitter = 0.0;     ///< spread of the seconds of single tasks: standard deviation of their logarithm
 };
 
 /// A mesh and its costs.
 struct workload {
   mesh::domain box;
-  std::vector<mesh::location> blocks;  ///< leaves in any order
-  std::vector<double> block_s;         ///< per block: its stages and corrections in one step
+  std::vector<mesh::location> blocks;                 ///< leaves in any order
+  std::vector<double> block_s;                        ///< per block: its tasks in the stages of one step
+  std::map<std::string, double, std::less<>> task_s;  ///< of one task of a type, if not skipped; on blocks ratios count
   int stages = 3;
   int variables = 5;
+  bool reads_edges = false;                               ///< stages read ghosts across edges and corners, too
+  std::optional<star::gravity::gravity_options> gravity;  ///< self-gravity
+  double carried = 0.0;  ///< fraction of steps that begin with the gravity of the step before
   double steps_per_look = 4.0;
   double changes_per_look = 0.0;  ///< fraction of regrid checks that change the mesh or move blocks
   std::vector<int> part;          ///< owner of each block, for a fixed number of localities; empty: divided by block_s
   work_costs costs;
 
-  double stepping_s() const;  ///< sum over all blocks
+  double stepping_s() const;                       ///< sum over all blocks
+  double seconds_of(std::string_view type) const;  ///< 0: unknown
+  mesh::reach reach() const { return reads_edges ? mesh::reach::full : mesh::reach::faces; }
 };
 
 /// Reads the file. The error is one line.

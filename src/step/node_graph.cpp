@@ -8,16 +8,19 @@ namespace plx::step {
 
 node_graph::node_graph(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, bool with_tree)
     : mesh_(mesh), parts_(parts), here_(here), with_tree_(with_tree) {
-  const auto own = parts.blocks(mesh, here);
-  local_.assign(own.begin(), own.end());
-  if (with_tree) {
-    tree_ = mesh::tree(mesh);
-    for (std::size_t i = 0; i < tree_.refined_count(); ++i)
-      if (is_local(tree_.refined(i))) local_.push_back(tree_.refined(i));
-  }
+  if (with_tree) tree_ = mesh::tree(mesh);
+  move_to(here);
   itself_.resize(node_count());
   std::iota(itself_.begin(), itself_.end(), 0);
   list_faces();
+}
+
+void node_graph::move_to(int here) {
+  here_ = here;
+  const auto own = parts_.blocks(mesh_, here);
+  local_.assign(own.begin(), own.end());
+  for (std::size_t i = 0; with_tree_ && i < tree_.refined_count(); ++i)
+    if (is_local(tree_.refined(i))) local_.push_back(tree_.refined(i));
 }
 
 void node_graph::list_faces() {

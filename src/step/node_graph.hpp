@@ -19,6 +19,8 @@ class node_graph {
   /// For the locality `here`. Requires: mesh and parts outlive it, or the next construction. `with_tree`: refined
   /// nodes, and the stencils children, parent and level_neighbours.
   node_graph(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, bool with_tree);
+  /// Makes it the graph of another locality. Cost: some ns per refined node.
+  void move_to(int here);
 
   std::size_t node_count() const { return with_tree_ ? tree_.node_count() : mesh_.slot_count(); }
   const mesh::block_mesh& mesh() const { return mesh_; }

@@ -1,6 +1,5 @@
 // Runs a recipe on the workers of each locality: a pass on a node is a task that starts as soon as everything that it
-// reads is final. There is no barrier between passes. A pass that needs nothing from other nodes continues the task of
-// the pass before it on its node.
+// reads is final (step/task_graph.hpp). There is no barrier between passes.
 //
 // Values that other localities read are sent in messages when the last node of a group is done, and count as inputs
 // there. Nodes near other localities are first, so that messages travel while the rest is computed.
@@ -23,6 +22,7 @@
 #include "step/exchange.hpp"
 #include "step/node_graph.hpp"
 #include "step/recipe.hpp"
+#include "step/task_graph.hpp"
 
 namespace plx::step {
 
@@ -44,30 +44,21 @@ class task_runner final : private message_handler {
   /// The worker that last ran a pass on a block.
   unsigned worker_of(node_id block) const { return workers_[static_cast<std::size_t>(block)]; }
   /// Requires: adopt() was called.
-  const node_graph& nodes() const { return *graph_; }
+  const node_graph& nodes() const { return *nodes_; }
 
  private:
-  struct link;
   struct outgoing;
-  struct use_of;
-  struct compiled_pass {
+  struct messages;
+  struct named_pass {
     pass_kernel* kernel = nullptr;
     probe::name_id name{};
-    std::vector<int> provides;  // links of which it may be the last source
   };
 
-  void compile();
-  int link_of(const access& a);
   void count_inputs();
-  void order_nodes();
   void prepare_messages();
-  void list_passes();
-  std::uint64_t passes_of(node_id node) const { return passes_of_[static_cast<std::size_t>(node)]; }
+  void prepare_messages(std::size_t link);
   /// The passes of a local node, 0 for one of another locality.
   std::uint64_t local_passes(node_id node) const { return local_passes_[static_cast<std::size_t>(node)]; }
-  int first_pass(node_id node) const;
-  int next_pass(node_id node, int after) const;
-  bool is_last_source(const link& l, int pass, node_id node) const;
 
   input_count& missing(node_id node, int pass) { return missing_[static_cast<std::size_t>(node) * stride_ + pass]; }
   std::int32_t& inputs(node_id node, int pass) { return inputs_[static_cast<std::size_t>(node) * stride_ + pass]; }
@@ -77,7 +68,7 @@ class task_runner final : private message_handler {
   void completed(node_id node, int pass);
   void notify(const link& l, node_id node);
   void one_arrived(node_id node, int pass);
-  void send(const link& l, node_id node);
+  void send(int link, node_id node);
   void send(outgoing& o);
   void one_finished();
   void failed(std::exception_ptr why);
@@ -85,18 +76,18 @@ class task_runner final : private message_handler {
   void arrived(const message& m) override;
   void lost(int peer, const std::string& why) override;
 
-  const recipe& recipe_;
   exchange& net_;
-  std::vector<compiled_pass> passes_;
-  std::vector<link> links_;
-  std::unique_ptr<node_graph> graph_;
-  std::vector<std::uint64_t> passes_of_, local_passes_;  // by node: bits
-  std::size_t stride_ = 0;                               // passes, rounded up to a cache line of counters
-  std::unique_ptr<input_count[]> missing_;               // by node and pass: inputs that have not arrived
-  std::vector<std::int32_t> inputs_;                     // by node and pass: all inputs, without the pass before
-  std::vector<std::uint16_t> workers_;                   // by slot
-  std::vector<node_id> order_;                           // local nodes in the order in which their first pass starts
-  input_count unfinished_;  // local nodes that have not finished; messages that have not arrived
+  task_graph graph_;
+  std::vector<named_pass> passes_;
+  std::unique_ptr<node_graph> nodes_;
+  std::vector<messages> messages_;           // by link
+  std::vector<std::uint64_t> local_passes_;  // by node: bits
+  std::size_t stride_ = 0;                   // passes, rounded up to a cache line of counters
+  std::unique_ptr<input_count[]> missing_;   // by node and pass: inputs that have not arrived
+  std::vector<std::int32_t> inputs_;         // by node and pass: all inputs, without the pass before
+  std::vector<std::uint16_t> workers_;       // by slot
+  std::vector<node_id> order_;               // local nodes in the order in which their first pass starts
+  input_count unfinished_;                   // local nodes that have not finished; messages that have not arrived
   std::int32_t to_finish_ = 0;
   std::atomic<int> tasks_{0};  // submitted and not ended; counted with several localities only
   round_end* end_ = nullptr;

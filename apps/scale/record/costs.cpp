@@ -17,6 +17,7 @@
 #include "rt/async.hpp"
 #include "rt/latch.hpp"
 #include "step/exchange.hpp"
+#include "step/node_graph.hpp"
 #include "step/round_end.hpp"
 
 namespace plx::scale {
@@ -241,6 +242,8 @@ border_costs measure_border(const star::gas& g, std::size_t group_bytes) {
   const std::vector<mesh::flag> stay(g.mesh.slot_count(), mesh::flag::keep);
   c.plan_s_per_block =
       best_of([&] { return mesh::plan_regrid(g.mesh, stay, 2); }) / static_cast<double>(g.mesh.block_count());
+  c.tree_s_per_block = best_of([&] { return step::node_graph(g.mesh, parts, 0, true).node_count(); }) /
+                       static_cast<double>(g.mesh.block_count());
   c.lists_s_per_block = best_of(lists) / static_cast<double>(blocks);
   return c;
 }

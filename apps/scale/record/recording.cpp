@@ -15,6 +15,7 @@
 #include "net/job.hpp"
 #include "probe/record/recorder.hpp"
 #include "star/driver/simulation.hpp"
+#include "star/gravity/passes.hpp"
 
 namespace plx::scale {
 
@@ -22,8 +23,25 @@ namespace {
 
 constexpr std::size_t group_bytes = std::size_t{64} << 10;  // of plx-star (star/state/gas.cpp)
 
-constexpr std::array kinds{"star.stage",  "star.flux_correction", "star.step", "star.totals",    "star.refinement",
-                           "star.regrid", "star.check",           "star.pack", "star.adapt_mesh"};
+using star::gravity::name_of;
+using star::gravity::pass_kind;
+constexpr std::array kinds{"star.stage",
+                           "star.flux_correction",
+                           "star.step",
+                           "star.totals",
+                           "star.refinement",
+                           "star.regrid",
+                           "star.check",
+                           "star.pack",
+                           "star.adapt_mesh",
+                           name_of(pass_kind::masses),
+                           name_of(pass_kind::moments),
+                           name_of(pass_kind::interactions),
+                           name_of(pass_kind::translations),
+                           name_of(pass_kind::accelerations),
+                           name_of(pass_kind::around),
+                           name_of(pass_kind::node_sums),
+                           name_of(pass_kind::corrections)};
 
 // Calls, seconds and messages of one locality so far.
 struct used {
@@ -188,12 +206,15 @@ std::string run_recorder::text(const std::vector<segment>& segments,
       "{}],\n \"stages\": {}, \"variables\": {}, \"steps_per_look\": {}, \"group_bytes\": {},\n",
       j_.size(), what_.alone, d.block_size, d.root_blocks[0], d.root_blocks[1], d.root_blocks[2], periodic(0),
       periodic(1), periodic(2), setup_.scheme.stages, sim_.state().now.variable_count(), every_, group_bytes);
+  const star::input& in = sim_.options();
+  t += fmt::format(" \"reads_edges\": {}, \"gravity\": {{\"self\": {}, \"order\": {}, \"theta\": {}}},\n",
+                   sim_.state().reach == mesh::reach::full, in.gravity.self, in.gravity.order, in.gravity.theta);
   if (what_.alone || j_.size() == 1) {
     const border_costs b = measure_border(sim_.state(), group_bytes);
     t += fmt::format(
         " \"pack_s_per_byte\": {:.6g}, \"unpack_s_per_byte\": {:.6g}, \"lists_s_per_block\": {:.6g}, "
-        "\"plan_s_per_block\": {:.6g},\n",
-        b.pack_s_per_byte, b.unpack_s_per_byte, b.lists_s_per_block, b.plan_s_per_block);
+        "\"plan_s_per_block\": {:.6g}, \"tree_s_per_block\": {:.6g},\n",
+        b.pack_s_per_byte, b.unpack_s_per_byte, b.lists_s_per_block, b.plan_s_per_block, b.tree_s_per_block);
   }
   t += fmt::format(" \"imbalance\": {:.4g}, \"decisions\": {},\n \"kinds\": [\"{}\"],\n \"localities\": [\n",
                    sim_.balance().imbalance(), sim_.balance().decisions(), fmt::join(kinds, "\", \""));

@@ -21,7 +21,7 @@ workload small(double block_s = 300e-6) {
   for (int i = 1; i < 8; ++i) w.blocks.push_back({0, {i & 1, i >> 1 & 1, i >> 2}});
   for (int i = 0; i < 8; ++i) w.blocks.push_back({1, {i & 1, i >> 1 & 1, i >> 2}});
   w.block_s.assign(w.blocks.size(), block_s);
-  w.costs.correction_s = 10e-6;
+  w.task_s = {{"star.stage", 90e-6}, {"star.flux_correction", 10e-6}};
   return w;
 }
 
@@ -136,6 +136,75 @@ TEST(StepGraph, WithoutCoalescingThereAreMoreMessagesAndNoFewerBytes) {
   const traffic b = traffic_of(distributed_run(w, 4, separate).stepping());
   EXPECT_GT(b.parts, 10 * a.parts);
   EXPECT_GE(b.bytes, a.bytes);
+}
+
+// The small mesh with gravity: 15 blocks and three refined nodes, of which two are above the root grid.
+workload small_star() {
+  workload w = small();
+  w.gravity.emplace();
+  w.gravity->constant = 1.0;
+  w.gravity->order = 3;
+  w.task_s = {
+      {"star.stage", 80e-6},           {"star.flux_correction", 10e-6},     {"star.gravity.accelerations", 40e-6},
+      {"star.gravity.moments", 5e-6},  {"star.gravity.interactions", 7e-6}, {"star.gravity.translations", 2e-6},
+      {"star.gravity.node_sums", 1e-6}};
+  return w;
+}
+
+int tasks_of(const work_graph& g, double seconds) {
+  int count = 0;
+  for (node_id n = 0; n < g.size(); ++n) count += std::abs(g[n].work_s - seconds) < 1e-12;
+  return count;
+}
+
+// A pass that waits for nothing continues the task before: the nodes above the root grid have no neighbours, so their
+// moments and interactions are one task, called moments; the top has no parent.
+TEST(StepGraph, GravityIsSolvedFourTimesPerStepOnBlocksAndRefinedNodes) {
+  for (const int n : {1, 2, 3, 15}) {
+    const work_graph g = distributed_run(small_star(), n, {}).stepping();
+    EXPECT_EQ(tasks_of(g, 5e-6), 4 * 3) << n;
+    EXPECT_EQ(tasks_of(g, 7e-6), 4 * 1) << n;  // the other refined nodes have no neighbours
+    EXPECT_EQ(tasks_of(g, 2e-6), 4 * 2) << n;
+    EXPECT_EQ(tasks_of(g, 1e-6), 4 * 3) << n;
+    EXPECT_NEAR(work_of(g), 15 * 300e-6 + 4 * (3 * 5e-6 + 7e-6 + 2 * 2e-6 + 3 * 1e-6), 1e-12) << n;
+  }
+}
+
+// If the gravity of the step before is still valid, the first of the four solves takes nothing on refined nodes; blocks
+// take what they were measured to take.
+TEST(StepGraph, ASolveThatIsSkippedTakesNothing) {
+  workload w = small_star();
+  w.carried = 1.0;
+  const work_graph all = distributed_run(small_star(), 2, {}).stepping(), g = distributed_run(w, 2, {}).stepping();
+  EXPECT_EQ(tasks_of(g, 5e-6), 3 * 3);
+  EXPECT_EQ(tasks_of(g, 2e-6), 3 * 2);
+  EXPECT_NEAR(work_of(g), 15 * 300e-6 + 3 * (3 * 5e-6 + 7e-6 + 2 * 2e-6 + 3 * 1e-6), 1e-12);
+  EXPECT_EQ(g.size(), all.size());
+  EXPECT_EQ(traffic_of(g).bytes, traffic_of(all).bytes);
+}
+
+// Two root blocks, each of one locality, and the nodes above them: the lower one of levels -1 and -2 belongs to the
+// first. Four solves: masses each way, sums up, corrections down, the expansions of the parent down. Three stages:
+// ghosts and potentials each way. And a message each way to agree.
+TEST(StepGraph, GravitySendsMassesSumsExpansionsAndPotentials) {
+  workload w;
+  w.box.root_blocks = {2, 1, 1};
+  w.box.upper = {2.0, 1.0, 1.0};
+  w.box.sides.fill(mesh::boundary::outflow);
+  w.blocks = {{0, {0, 0, 0}}, {0, {1, 0, 0}}};
+  w.block_s = {1e-3, 1e-3};
+  w.part = {0, 1};
+  w.gravity.emplace();
+  w.gravity->constant = 1.0;
+  w.gravity->order = 3;
+  const exchange how;
+  const traffic t = traffic_of(distributed_run(w, 2, how).stepping());
+  constexpr int moments = 16;  // of order 3
+  const double masses = 512 * 8, expansions = moments * 512 * 8, sums = 16 * 8, corrections = 9 * 8,
+               potentials = 512 * 8, ghosts = 3 * 64 * 5 * 8;
+  EXPECT_EQ(t.messages, 4 * (2 + 1 + 1 + 1) + 3 * (2 + 2) + 2);
+  EXPECT_DOUBLE_EQ(t.bytes, 4 * (2 * masses + expansions + sums + corrections) + 6 * (ghosts + potentials) +
+                                2 * how.agree_bytes + t.messages * how.header_bytes);
 }
 
 // No message costs and an ideal network: only the work, evenly distributed, and waiting for whole tasks remain.

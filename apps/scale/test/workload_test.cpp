@@ -19,8 +19,14 @@ block_size = 8
 root_blocks = [2, 1, 1]
 max_level = 1
 periodic = [false, false, true]
+[tasks]
+"star.stage" = 3e-5
+[gravity]
+order = 4
+theta = 0.5
+carried = 0.75
 [costs]
-correction_s = 1e-6
+tree_s = 1e-6
 totals_s = 2e-6
 look_s = 3e-6
 rebuild_s = 4e-6
@@ -50,6 +56,12 @@ TEST(Workload, IsReadAsWritten) {
   EXPECT_EQ(w->stages, 2);
   EXPECT_EQ(w->variables, 6);
   EXPECT_EQ(w->blocks.size(), 9u);
+  EXPECT_EQ(w->seconds_of("star.stage"), 3e-5);
+  EXPECT_EQ(w->seconds_of("star.other"), 0.0);
+  ASSERT_TRUE(w->gravity);
+  EXPECT_EQ(w->gravity->order, 4);
+  EXPECT_EQ(w->carried, 0.75);
+  EXPECT_EQ(w->reach(), mesh::reach::faces);
   EXPECT_DOUBLE_EQ(w->stepping_s(), 1e-3);
   EXPECT_DOUBLE_EQ(w->costs.root_s, 6e-6);
   EXPECT_EQ(w->box.sides[5], mesh::boundary::periodic);
@@ -63,6 +75,11 @@ TEST(Workload, WhatIsWrongIsOneLineWithFileAndKey) {
       {"root_s = 6e-6", "root_s = -1.0", "costs.root_s: expected a number of 0 or more"},
       {"root_s = 6e-6", "root_s = 6e-6\nlists_s = -1", "costs.lists_s: expected a number of 0 or more, found -1"},
       {"level = [1,", "part = [0, 1]\nlevel = [1,", "blocks.part: expected a list of 9 values, found 2"},
+      {"= 3e-5", "= -3e-5", "tasks: star.stage: expected a number of 0 or more"},
+      {"order = 4", "order = 9", "gravity: "},
+      {"theta = 0.5", "", "gravity.theta: expected a number of 0 or more, found none"},
+      {"carried = 0.75", "carried = 1.5", "gravity.carried: expected a fraction, found 1.5"},
+      {"stages = 2", "stages = 4", "run.stages: expected 2 or 3, found 4"},
       {"x = [0, 1,", "x = [0,", "blocks.x: expected a list of 9 values, found 8"},
       {"1e-4, 2e-4]", "1e-4, -2e-4]", "blocks.seconds: expected 0 or more"},
       {"level = [1, 1, 1,", "level = [1, 1, 0,", "level"},  // no mesh

@@ -12,10 +12,12 @@ import pytest
 from parallax import ReadError
 from parallax.cli import main
 from parallax.star.scale.check import Balancer, cut_curve
+from parallax.star.scale.machine import Program, Setting
 from parallax.star.scale.workload import RealRuns, workload_of
 
 root = Path(__file__).parents[3]
 folder = Path(os.environ.get("PLX_BIN", root / "build" / "release" / "bin"))
+cluster = root / "apps" / "scale" / "platforms" / "cluster.xml"
 recorder, simulator = folder / "plx-scale-record", folder / "plx-scale"
 needs_recorder = pytest.mark.skipif(not recorder.exists(), reason=f"{recorder} is not built")
 needs_both = pytest.mark.skipif(not (recorder.exists() and simulator.exists()), reason=f"{simulator} is not built")
@@ -33,7 +35,7 @@ def real(tmp_path_factory):
     """One process, one turn, a small mesh."""
     path = tmp_path_factory.mktemp("real") / "real.json"
     program = real_program()
-    program.PROBLEMS = {"small": (["mesh.max_level=1"], 1, 2)}
+    program.PROBLEMS = {"small": ("sedov.toml", ["mesh.max_level=1"], 1, 2)}
     data = program.measure(recorder, [1], ["small"], turns=1, budget_s=0)
     path.write_text(json.dumps(data))
     return path
@@ -50,7 +52,7 @@ def test_a_recording_has_the_work_of_its_steps(real):
         # The blocks' tasks are inside their step; printed numbers are rounded.
         assert all(step.sum() < whole + 1e-5 for step, whole in zip(s.seconds[:, 0], s.step_s))
     stages = 3 * sum(len(s.levels) * len(s.step_s) for s in recording.segments if not s.warm)
-    assert recording.calls_of("stage") == stages
+    assert recording.of_root("calls")["star.stage"] == stages
     assert 0 < recording.seconds_of("stage", "flux_correction") < recording.wall_s
 
 
@@ -97,11 +99,32 @@ def test_what_is_replayed_is_what_was_recorded(real):
     assert costs.task_us > 0 and costs.handoff_us > 0 and "measured" in costs.source
 
 
+@needs_both
+def test_a_replay_with_gravity_has_the_tasks_of_the_run(tmp_path):
+    program = real_program()
+    program.PROBLEMS = {"stars": ("stars/two_stars.toml", ["mesh.max_level=0"], 1, 1)}
+    (tmp_path / "real.json").write_text(json.dumps(program.measure(recorder, [1], ["stars"], turns=1, budget_s=0)))
+    runs = RealRuns(tmp_path / "real.json")
+    (recording,) = runs.together("stars", 1)
+    segment, costs = recording.segments[1], runs.machine_costs(recording)
+    w = workload_of(recording, segment, segment.seconds[0, 0], costs, carried=True)
+    (tmp_path / "w.toml").write_text(w.toml())
+    replay = Program(simulator, tmp_path / "w.toml", cluster, costs).run(Setting(1))
+    in_stages = [kind for kind in recording.data["kinds"] if kind in ("star.stage", "star.flux_correction") or ".gravity." in kind]
+    calls = sum(recording.of_root("calls")[kind] for kind in in_stages)
+    assert calls / recording.steps > 200  # 32 blocks and the nodes above them
+    # The begin of the step, and two nodes of the exchange at its end, are not tasks of a block or refined node.
+    assert replay.tasks["stepping"] == calls / recording.steps + 3
+    refined = sum(recording.of_root("seconds")[f"star.gravity.{kind}"] for kind in ("moments", "interactions", "translations"))
+    begin = w.costs.step_s + w.costs.handoff_s
+    assert replay.uses["stepping"]["work"] == pytest.approx(w.seconds.sum() + refined / recording.steps + begin, rel=0.01)
+
+
 @needs_recorder
 def test_too_few_cores_are_left_out_with_a_line(capsys, monkeypatch):
     program = real_program()
     monkeypatch.setattr(program, "cores_here", lambda: [min(os.sched_getaffinity(0))])
-    program.PROBLEMS = {"small": (["mesh.max_level=0"], 1, 1)}
+    program.PROBLEMS = {"small": ("sedov.toml", ["mesh.max_level=0"], 1, 1)}
     data = program.measure(recorder, [1, 4], ["small"], turns=1, budget_s=0)
     assert list(data["problems"]["small"]["together"]) == ["1"]
     assert "4 processes: omitted, there are only 1 core" in capsys.readouterr().out

@@ -6,30 +6,25 @@
 
 namespace plx::star {
 
-namespace {
-
-// `first_face`, if it is not null, receives the index of each node's first face.
-step::border_group group_of(const mesh::flux_group& g, std::size_t face_doubles,
-                            std::vector<std::uint32_t>* first_face) {
-  step::border_group out{g.peer, {}, g.faces.size() * face_doubles};
-  for (std::size_t i = 0; i < g.faces.size(); ++i) {
-    if (!out.nodes.empty() && out.nodes.back() == g.faces[i].fine) continue;
-    out.nodes.push_back(g.faces[i].fine);
-    if (first_face != nullptr) first_face->push_back(static_cast<std::uint32_t>(i));
-  }
-  if (first_face != nullptr) first_face->push_back(static_cast<std::uint32_t>(g.faces.size()));
-  return out;
+std::vector<step::border_group> border_groups(std::span<const mesh::halo_group> groups) {
+  std::vector<step::border_group> all;
+  for (const mesh::halo_group& g : groups) all.push_back({g.peer, g.blocks, g.size()});
+  return all;
 }
 
-}  // namespace
+std::vector<step::border_group> border_groups(std::span<const mesh::flux_group> groups, std::size_t face_doubles) {
+  std::vector<step::border_group> all;
+  for (const mesh::flux_group& g : groups) {
+    step::border_group& to = all.emplace_back(step::border_group{g.peer, {}, g.faces.size() * face_doubles});
+    for (const mesh::fine_face& f : g.faces)
+      if (to.nodes.empty() || to.nodes.back() != f.fine) to.nodes.push_back(f.fine);
+  }
+  return all;
+}
 
 void ghost_border::adopt(const step::node_graph&, const step::border_use&) {
-  const auto copy = [](std::span<const mesh::halo_group> from, std::vector<step::border_group>& to) {
-    to.clear();
-    for (const mesh::halo_group& g : from) to.push_back({g.peer, g.blocks, g.size()});
-  };
-  copy(gas_.ghosts.sends(), sends_);
-  copy(gas_.ghosts.receives(), receives_);
+  sends_ = border_groups(gas_.ghosts.sends());
+  receives_ = border_groups(gas_.ghosts.receives());
 }
 
 void ghost_border::pack(std::size_t group, std::size_t index, double* message) const {
@@ -41,13 +36,15 @@ void ghost_border::unpack(std::size_t group, const double* message) {
 }
 
 void flux_border::adopt(const step::node_graph&, const step::border_use&) {
-  sends_.clear();
-  receives_.clear();
+  sends_ = border_groups(gas_.between.sends(), fluxes_.quarter_doubles());
+  receives_ = border_groups(gas_.between.receives(), fluxes_.quarter_doubles());
   first_face_.clear();
-  for (const mesh::flux_group& g : gas_.between.sends())
-    sends_.push_back(group_of(g, fluxes_.quarter_doubles(), &first_face_.emplace_back()));
-  for (const mesh::flux_group& g : gas_.between.receives())
-    receives_.push_back(group_of(g, fluxes_.quarter_doubles(), nullptr));
+  for (const mesh::flux_group& g : gas_.between.sends()) {
+    std::vector<std::uint32_t>& first = first_face_.emplace_back();
+    for (std::size_t i = 0; i < g.faces.size(); ++i)
+      if (i == 0 || g.faces[i].fine != g.faces[i - 1].fine) first.push_back(static_cast<std::uint32_t>(i));
+    first.push_back(static_cast<std::uint32_t>(g.faces.size()));
+  }
 }
 
 void flux_border::pack(std::size_t group, std::size_t index, double* message) const {

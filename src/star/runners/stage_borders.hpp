@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "mesh/field/flux_register.hpp"
@@ -12,6 +13,10 @@
 #include "step/border.hpp"
 
 namespace plx::star {
+
+/// The messages of a halo: ghost cells, or fluxes of that many doubles per face.
+std::vector<step::border_group> border_groups(std::span<const mesh::halo_group> groups);
+std::vector<step::border_group> border_groups(std::span<const mesh::flux_group> groups, std::size_t face_doubles);
 
 /// The cells of `values` that tiles of other localities' blocks are gathered from.
 class ghost_border final : public step::border {

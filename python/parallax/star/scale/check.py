@@ -93,7 +93,7 @@ def _write_steps(c: Compared, recording: Recording, costs, folder: Path, turn: i
     data = recording.data
     balancer = Balancer(c.processes, 8.0 * data["variables"] * data["block_size"] ** 3)
     blocks = [_names(s) for s in recording.segments]
-    paths = []
+    paths, new_mesh = [], True
     for i, segment in enumerate(recording.segments):
         parts = balancer.cut(blocks[i])
         steps = [segment.seconds_at(step, parts) for step in range(len(segment.seconds))]
@@ -101,8 +101,10 @@ def _write_steps(c: Compared, recording: Recording, costs, folder: Path, turn: i
         moved = balancer.looked(blocks[i], np.mean(steps, axis=0), after, data["steps_per_look"])
         for step, seconds in enumerate(steps if not segment.warm else []):
             paths.append(folder / f"{c.problem}-{c.processes}-{turn}-{i}-{step}.toml")
-            workload = workload_of(recording, segment, seconds, costs, parts, segment.changed or moved)
+            carried = step > 0 or not new_mesh
+            workload = workload_of(recording, segment, seconds, costs, parts, segment.changed or moved, carried)
             paths[-1].write_text(workload.toml(), encoding="utf-8")
+        new_mesh = segment.changed or moved
     return paths
 
 

@@ -21,8 +21,8 @@ phases = ("stepping", "summing", "looking", "changing")
 class Costs:
     """On a core of the measuring machine. `send_us`, `receive_us`: of every message; `messages`: beside that by size,
     [bytes, us to send, us to receive, us between both inside a host]. Per byte: copying into messages and out of them.
-    Then a task's start, a step's handoff from a thread to a task and back, a look's plan of the whole mesh, and new lists
-    per block at a border."""
+    Then a task's start, a step's handoff from a thread to a task and back, a look's plan of the whole mesh, new lists per
+    block at a border, and with gravity the tree of a new mesh, per block of the whole mesh."""
 
     send_us: float = 0.0
     receive_us: float = 0.0
@@ -32,6 +32,7 @@ class Costs:
     handoff_us: float = 0.0
     rebuild_us_per_block: float = 0.0
     lists_us_per_block: float = 0.0
+    tree_us_per_block: float = 0.0
     messages: list = field(default_factory=list)
     source: str = ""
 
@@ -110,6 +111,7 @@ class Replay:
     blocks: int
     times: dict = field(default_factory=dict)  # by phase
     uses: dict = field(default_factory=dict)  # by phase, by use
+    tasks: dict = field(default_factory=dict)  # by phase, each time that it happens
     messages: float = 0.0
     bytes: float = 0.0
     took_s: float = 0.0
@@ -154,6 +156,7 @@ def _read(data: dict, setting: Setting) -> Replay:
     for phase in data["phases"]:
         weight = phase["weight"]
         replay.times[phase["name"]] = weight * phase["time_s"]
+        replay.tasks[phase["name"]] = phase["tasks"]
         replay.uses[phase["name"]] = {use: weight * seconds for use, seconds in phase["use_s"].items()}
         replay.messages += weight * phase["messages"]
         replay.bytes += weight * phase["bytes"]

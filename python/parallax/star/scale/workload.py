@@ -20,6 +20,9 @@ from ..run import Run
 from .machine import Costs
 
 _stages = {"rk2": 2, "rk3": 3}
+# Types of tasks that the first solve of a step skips if the gravity of the step before is still valid
+# (src/star/gravity/self_gravity.cpp).
+_solve = tuple(f"star.gravity.{name}" for name in ("masses", "moments", "interactions", "translations", "accelerations", "node_sums", "corrections"))
 _keys = ("mesh.sides", "mesh.block_size", "hydro.integrator", "refinement.interval")
 
 
@@ -27,7 +30,6 @@ _keys = ("mesh.sides", "mesh.block_size", "hydro.integrator", "refinement.interv
 class StepCosts:
     """Seconds on one core of the measuring machine; apps/scale/workload.hpp says of what."""
 
-    correction_s: float = 0.0
     totals_s: float = 0.0
     look_s: float = 0.0
     rebuild_s: float = 0.0
@@ -35,6 +37,7 @@ class StepCosts:
     root_s: float = 0.0
     handoff_s: float = 0.0
     lists_s: float = 0.0
+    tree_s: float = 0.0
     jitter: float = 0.0
 
 
@@ -48,11 +51,14 @@ class Workload:
     periodic: list
     levels: np.ndarray  # [n_block]
     locations: np.ndarray  # [n_block][3]
-    seconds: np.ndarray  # [n_block] stages and corrections, per step
+    seconds: np.ndarray  # [n_block] its tasks in the stages of a step
     stages: int
     variables: int
     steps_per_look: float
     costs: StepCosts
+    tasks: dict  # seconds of a task of each type that is not skipped
+    reads_edges: bool = False  # stages read ghosts across edges and corners, too
+    gravity: dict | None = None  # order, theta; carried: fraction of steps that begin with the gravity of the step before
     changes_per_look: float = 0.0  # of the looks, those that make another mesh
     parts: np.ndarray | None = None  # [n_block] owner of each block; None: cut by the seconds
 
@@ -62,7 +68,10 @@ class Workload:
 
         lines = ["# Made by `parallax scale`; read by plx-scale.", "[run]"]
         lines += [f"stages = {self.stages}", f"variables = {self.variables}", f"steps_per_look = {self.steps_per_look!r}"]
-        lines += [f"changes_per_look = {self.changes_per_look!r}"]
+        lines += [f"changes_per_look = {self.changes_per_look!r}", f"reads_edges = {str(self.reads_edges).lower()}"]
+        lines += ["", "[tasks]"] + [f'"{name}" = {float(value)!r}' for name, value in self.tasks.items()]
+        if self.gravity is not None:
+            lines += ["", "[gravity]"] + [f"{name} = {value!r}" for name, value in self.gravity.items()]
         lines += ["", "[mesh]", f"block_size = {self.block_size}", f"root_blocks = {self.root_blocks}"]
         lines += [f"max_level = {self.max_level}", f"periodic = {str(self.periodic).lower()}", "", "[costs]"]
         lines += [f"{name} = {float(value)!r}" for name, value in asdict(self.costs).items()]
@@ -82,17 +91,44 @@ def read_workload(run: Run, machine: Costs | None = None) -> Workload:
     missing = [key for key in _keys if key not in config]
     if missing:
         raise ReadError(run.folder / "config.toml", f"no {missing[0]}: expected the configuration of a run of plx-star")
+    every, stages = int(config["refinement.interval"]), _stages[config["hydro.integrator"]]
+    changes = _changes(run, every)
+    gravity = _gravity_of({name: config.get(f"gravity.{name}") for name in ("self", "order", "theta")}, 1 - changes / every)
     with run.mesh() as mesh:
         size = [int(n) for n in mesh.block_size]
         return Workload(
             block_size=size[0], root_blocks=[int(n) // size[0] for n in mesh.root_size],
             max_level=int(mesh.levels.max()),
             periodic=[config["mesh.sides"][2 * axis] == "periodic" for axis in range(3)], levels=mesh.levels,
-            locations=mesh.locations, seconds=_block_seconds(mesh), stages=_stages[config["hydro.integrator"]],
-            variables=5 + len([name for name in mesh.variables if name[:1] == "s" and name[1:].isdigit()]),
-            steps_per_look=float(config["refinement.interval"]), costs=_step_costs(run, machine),
-            changes_per_look=_changes(run, int(config["refinement.interval"])),
+            locations=mesh.locations, seconds=_block_seconds(mesh), stages=stages,
+            variables=_variables(mesh.variables, bool(config.get("hydro.spin"))),
+            steps_per_look=float(every), costs=_step_costs(run, machine), tasks=_tasks(*_profile(run), stages, gravity),
+            reads_edges=config.get("hydro.scheme") == "full3d" or bool(config.get("hydro.spin")), gravity=gravity,
+            changes_per_look=changes,
         )
+
+
+def _variables(of_mesh_file: list, spin: bool) -> int:
+    """The number of variables of the state: density, momentum, energy, the tracer of the entropy, species, spin."""
+    return 6 + len([name for name in of_mesh_file if name[:1] == "s" and name[1:].isdigit()]) + (3 if spin else 0)
+
+
+def _gravity_of(options: dict, carried: float) -> dict | None:
+    return {"order": int(options["order"]), "theta": float(options["theta"]), "carried": float(carried)} if options["self"] else None
+
+
+def _profile(run: Run) -> tuple:
+    """Seconds and calls by type of task."""
+    if run.profile is None or run.summary is None or run.history is None:
+        raise ReadError(run.folder, "expected profile.csv, history.csv and run.json of a run that has ended")
+    return dict(zip(run.profile["name"], run.profile.numbers("total_s"))), dict(zip(run.profile["name"], run.profile.numbers("calls")))
+
+
+def _tasks(total: dict, calls: dict, stages: int, gravity: dict | None) -> dict:
+    """Seconds of a task of each type of the stages. The first of the solves of a step, one more than stages, may be skipped."""
+    done = 1 - (gravity["carried"] / (stages + 1) if gravity else 0.0)
+    of_stages = [name for name in total if name in ("star.stage", "star.flux_correction") or name.startswith("star.gravity.")]
+    return {name: total[name] / (calls[name] * (done if name in _solve else 1.0)) for name in of_stages if calls[name]}
 
 
 def _block_seconds(mesh) -> np.ndarray:
@@ -115,10 +151,7 @@ def _changes(run: Run, every: int) -> float:
 
 
 def _step_costs(run: Run, machine: Costs) -> StepCosts:
-    if run.profile is None or run.summary is None or run.history is None:
-        raise ReadError(run.folder, "expected profile.csv, history.csv and run.json of a run that has ended")
-    total = dict(zip(run.profile["name"], run.profile.numbers("total_s")))
-    calls = dict(zip(run.profile["name"], run.profile.numbers("calls")))
+    total, _ = _profile(run)
 
     def seconds(*kinds: str) -> float:
         return float(sum(total.get(f"star.{kind}", 0.0) for kind in kinds))
@@ -129,16 +162,15 @@ def _step_costs(run: Run, machine: Costs) -> StepCosts:
         raise ReadError(run.folder, "expected a run that made steps")
     sums = block_steps / float(run.config.get("output.history_interval", 1))
     looks = block_steps / float(run.config["refinement.interval"])
-    corrections = calls.get("star.flux_correction", 0.0)
     root, jitter = _from_timeline(run)
     rebuild_s, handoff_s = 1e-6 * machine.rebuild_us_per_block, 1e-6 * machine.handoff_us
     handoffs = 2 + 1 / float(run.config["refinement.interval"])  # the step, its totals, the look
     return StepCosts(
-        correction_s=seconds("flux_correction") / corrections if corrections else 0.0,
         totals_s=seconds("totals") / sums,
         look_s=max(0.0, seconds("refinement", "regrid", "adapt_mesh", "check") / looks - rebuild_s),
         rebuild_s=rebuild_s, step_s=seconds("step") / steps, root_s=max(0.0, root - handoffs * handoff_s),
-        handoff_s=handoff_s, lists_s=1e-6 * machine.lists_us_per_block, jitter=jitter,
+        handoff_s=handoff_s, lists_s=1e-6 * machine.lists_us_per_block, tree_s=1e-6 * machine.tree_us_per_block,
+        jitter=jitter,
     )
 
 
@@ -199,13 +231,20 @@ class Recording:
         """Messages or bytes of all localities, per step."""
         return sum(locality[what] for locality in self.data["localities"]) / self.steps
 
+    def of_root(self, what: str) -> dict:
+        """Its seconds or calls, by type of task."""
+        return dict(zip(self.data["kinds"], self.data["localities"][0][what]))
+
     def seconds_of(self, *kinds: str) -> float:
         """Seconds in tasks of these types, at the root."""
-        of = dict(zip(self.data["kinds"], self.data["localities"][0]["seconds"]))
+        of = self.of_root("seconds")
         return sum(of[f"star.{kind}"] for kind in kinds)
 
-    def calls_of(self, kind: str) -> float:
-        return dict(zip(self.data["kinds"], self.data["localities"][0]["calls"]))[f"star.{kind}"]
+    @property
+    def carried(self) -> float:
+        """The fraction of compared steps that do not follow a change of the mesh."""
+        changes = sum(before.changed for before, after in zip(self.segments, self.segments[1:]) if not after.warm)
+        return 1 - changes / self.steps
 
 
 def _segment(data: dict) -> Segment:
@@ -265,17 +304,21 @@ class RealRuns:
             send_ns_per_byte=1e9 * recording.data["pack_s_per_byte"],
             receive_ns_per_byte=1e9 * recording.data["unpack_s_per_byte"], task_us=1e6 * one["task_s"],
             handoff_us=1e6 * one["handoff_s"], rebuild_us_per_block=1e6 * recording.data["plan_s_per_block"],
-            lists_us_per_block=1e6 * recording.data["lists_s_per_block"], messages=messages,
+            lists_us_per_block=1e6 * recording.data["lists_s_per_block"],
+            tree_us_per_block=1e6 * recording.data["tree_s_per_block"], messages=messages,
             source=f"measured on {self.machine['processor']}, {plural(self.machine['cores'], 'core')}, {self.date}",
         )
 
 
-def workload_of(recording: Recording, segment: Segment, seconds, costs: Costs, parts=None, changed: bool = False) -> Workload:
-    """What is replayed of a step: its mesh and its blocks' seconds, and the mean of all else that the run did."""
+def workload_of(
+    recording: Recording, segment: Segment, seconds, costs: Costs, parts=None, changed: bool = False, carried: bool = False
+) -> Workload:
+    """What is replayed of a step: its mesh and its blocks' seconds, and the mean of all else that the run did. `carried`:
+    the gravity of the step before is still valid."""
     data, every = recording.data, recording.data["steps_per_look"]
     compared = [s for s in recording.segments if not s.warm]
     looked_at = sum(len(s.levels) for s in compared)
-    corrections = recording.calls_of("flux_correction")
+    gravity = lambda share: _gravity_of(data["gravity"], share)
     rebuild_s = 1e-6 * costs.rebuild_us_per_block
     looking_s = recording.seconds_of("refinement", "regrid", "check", "adapt_mesh") / looked_at
     return Workload(
@@ -289,12 +332,14 @@ def workload_of(recording: Recording, segment: Segment, seconds, costs: Costs, p
         stages=data["stages"],
         variables=data["variables"],
         steps_per_look=float(every),
+        tasks=_tasks(recording.of_root("seconds"), recording.of_root("calls"), data["stages"], gravity(recording.carried)),
+        reads_edges=data["reads_edges"],
+        gravity=gravity(carried),
         changes_per_look=float(changed),
         parts=parts,
         costs=StepCosts(
-            correction_s=recording.seconds_of("flux_correction") / corrections if corrections else 0.0,
             totals_s=recording.seconds_of("totals") / (every * looked_at), look_s=max(0.0, looking_s - rebuild_s),
             rebuild_s=rebuild_s, step_s=recording.seconds_of("step") / recording.steps,
-            handoff_s=1e-6 * costs.handoff_us, lists_s=1e-6 * costs.lists_us_per_block,
+            handoff_s=1e-6 * costs.handoff_us, lists_s=1e-6 * costs.lists_us_per_block, tree_s=1e-6 * costs.tree_us_per_block,
         ),
     )
