@@ -105,6 +105,10 @@ def _parser() -> argparse.ArgumentParser:
     film.add_argument("--width", type=float, metavar="LENGTH", help="width of the planes in code units (default: all stars)")
     film.add_argument("--height", type=int, default=1080, metavar="PIXELS", help="of the frames (default: 1080)")
     film.add_argument("--poster", type=Path, metavar="FILE", help="also write the last frame as PNG")
+    film.add_argument(
+        "--sheet", type=int, metavar="N",
+        help="instead of a film, write N frames side by side as PNG: density and cost of blocks (sheet.png, or --out)",
+    )
 
     orbits = command(
         _orbits, "orbits",
@@ -275,6 +279,13 @@ def _film(options) -> int:
     if options.width is not None and not options.width > 0:
         return _fail(f"--width {options.width}: expected a length above 0")
     _need_folders(options.out, options.poster)
+    if options.sheet is not None:
+        from .star.sheet import write_sheet
+
+        if not 1 <= options.sheet <= 8:
+            return _fail(f"--sheet {options.sheet}: expected 1 to 8 frames")
+        print(write_sheet(Run(options.run), options.sheet, options.out, options.width))
+        return 0
     out = write_film(Run(options.run), options.out, options.fps, options.width, options.poster, options.height)
     print(out)
     if out.suffix == ".png" and options.out is None:

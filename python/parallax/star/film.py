@@ -79,8 +79,9 @@ class Frame:
         self.outlines = mesh.plane("z", float(view.centre[2])).outlines() - view.centre[:2]
 
 
-def _view(run: Run, indices: list, width: float | None) -> View:
-    """Shows all gas that is denser than 1e-4 of the largest density, in the first and the last frame."""
+def view_of(run: Run, indices: list, width: float | None) -> View:
+    """Shows all gas that is denser than 1e-4 of the largest density, in the first and the last of these mesh files.
+    width: of the planes instead, code lengths."""
     low, high, lower, upper = [], [], None, None
     for i in {indices[0], indices[-1]}:
         with run.mesh(i) as mesh:
@@ -98,7 +99,7 @@ def _view(run: Run, indices: list, width: float | None) -> View:
     return View(centre, half)
 
 
-def _ranges(frames: list) -> Ranges:
+def ranges_of(frames: list) -> Ranges:
     """Density: five decades below the largest value; temperature: that of gas within these, without the extremes."""
     peak = max(float(np.nanmax(f.images["density", "face"])) for f in frames)
     density = (1e-5 * peak, peak)
@@ -144,6 +145,14 @@ class Units:
         solar = self.length / SOLAR_RADIUS_CM
         length = nice_length(width * solar)
         return length / solar, f"{length:g} R$_\\odot$"
+
+
+def draw_scale_bar(axes, units: Units, limits) -> None:
+    x0, x1, y0, y1 = limits
+    length, label = units.bar(x1 - x0)
+    x, y = x0 + 0.04 * (x1 - x0), y0 + 0.05 * (y1 - y0)
+    axes.plot([x, x + length], [y, y], color="#ffffff", linewidth=2.0, solid_capstyle="butt")
+    axes.text(x + 0.5 * length, y + 0.015 * (y1 - y0), label, color="#ffffff", ha="center", va="bottom", fontsize=9)
 
 
 class Painter:
@@ -213,7 +222,7 @@ class Painter:
                         transform=axes.transAxes, color="#ffffff", va="top", fontsize=9, alpha=0.9,
                     )
                     if plane == "face":
-                        self._scale_bar(axes, limits)
+                        draw_scale_bar(axes, self.units, limits)
             bar_axes = place(x + 0.04 * width, y_bar, 0.92 * width, 0.11)
             extend = "both" if name == "temperature" else "min" if name == "density" else "neither"
             drawn = figure.colorbar(self.images[name, "face"], cax=bar_axes, orientation="horizontal", extend=extend)
@@ -228,13 +237,6 @@ class Painter:
         )
         if has_curves:
             self._curves(place, left, SIZE[0] - 2 * left)
-
-    def _scale_bar(self, axes, limits) -> None:
-        x0, x1, y0, y1 = limits
-        length, label = self.units.bar(x1 - x0)
-        x, y = x0 + 0.04 * (x1 - x0), y0 + 0.05 * (y1 - y0)
-        axes.plot([x, x + length], [y, y], color="#ffffff", linewidth=2.0, solid_capstyle="butt")
-        axes.text(x + 0.5 * length, y + 0.015 * (y1 - y0), label, color="#ffffff", ha="center", va="bottom", fontsize=9)
 
     def _curves(self, place, left: float, width: float) -> None:
         """Separation, and the masses over those at the start, with a mark at the time of the frame."""
@@ -345,7 +347,7 @@ def _writer(out: Path | None, run: Path, fps: int):
     return out, part, Mp4(ffmpeg, part, fps) if out.suffix == ".mp4" else AnimatedPng(part, fps)
 
 
-def _frames(run: Run, indices: list, view: View, orbits):
+def frames_of(run: Run, indices: list, view: View, orbits):
     for i in indices:
         previous = None
         if i > 0:
@@ -353,6 +355,21 @@ def _frames(run: Run, indices: list, view: View, orbits):
                 previous = before.cycle
         with run.mesh(i) as mesh:
             yield Frame(mesh, previous, view, orbits.phase(mesh.time) if orbits is not None else 0.0)
+
+
+def mesh_files_of(run: Run) -> int:
+    """Their number. Raises NotARun if there is none."""
+    if not run.mesh_files:
+        if program_of(run.folder) in (None, "plx-star"):
+            raise NotARun(f"{run.folder}: expected mesh files of plx-star (mesh/*.athdf), found none; output.mesh_interval writes them")
+        raise refusal(run.folder, "a run of plx-star with mesh files", "output.mesh_interval writes them")
+    return len(run.mesh_files)
+
+
+def title_of(run: Run) -> str:
+    from .facts import titles
+
+    return titles.get(run.problem, run.problem.replace("_", " ").capitalize())
 
 
 def write_film(
@@ -363,16 +380,12 @@ def write_film(
 
     Raises NotARun without mesh files, ReadError for a file that cannot be read or a film that cannot be written.
     """
-    if not run.mesh_files:
-        if program_of(run.folder) in (None, "plx-star"):
-            raise NotARun(f"{run.folder}: expected mesh files of plx-star (mesh/*.athdf), found none; output.mesh_interval writes them")
-        raise refusal(run.folder, "a run of plx-star with mesh files", "output.mesh_interval writes them")
-    indices = list(range(len(run.mesh_files)))
+    indices = list(range(mesh_files_of(run)))
     out, part, writer = _writer(out, run.folder, fps)
-    view = _view(run, indices, width)
+    view = view_of(run, indices, width)
     sample = sorted({indices[round(float(i))] for i in np.linspace(0, len(indices) - 1, min(6, len(indices)))})
     orbits = read_orbits(run.folder)
-    ranges = _ranges(list(_frames(run, sample, view, orbits)))
+    ranges = ranges_of(list(frames_of(run, sample, view, orbits)))
     with run.mesh(0) as mesh:
         units = Units(mesh)
 
@@ -380,13 +393,10 @@ def write_film(
         when = orbits.at(frame.time) if orbits is not None else f"t = {frame.time:.4g}"
         return f"{when}    step {frame.step:,}    {plural(frame.blocks, 'block')}"
 
-    from .facts import titles
-
-    title = titles.get(run.problem, run.problem.replace("_", " ").capitalize())
     with matplotlib.rc_context({**dark.rc(), "figure.constrained_layout.use": False}):
-        painter = Painter(title, units, view, ranges, orbits, frame_title, height)
+        painter = Painter(title_of(run), units, view, ranges, orbits, frame_title, height)
         try:
-            for frame in _frames(run, indices, view, orbits):
+            for frame in frames_of(run, indices, view, orbits):
                 picture = painter.draw(frame)
                 writer.add(picture)
             writer.end()

@@ -84,8 +84,7 @@ class Physics(Part):
         ]
         if (self.facts.run.folder / "diagnostics.csv").exists():
             rest.insert(0, self.part("Orbits", self.orbits))
-        if renderer.is_installed() and (self.facts.run.config or {}).get("gravity.self"):
-            rest.append(self.part("Density in three dimensions", self.volume))
+        rest.append(self.part("Density in three dimensions", self.volume))
         if self.facts.run.images:
             rest.append(self.part("Slices and projections", self.images))
         if series_of(self.facts.run.folder):
@@ -112,6 +111,8 @@ class Physics(Part):
         return "".join(self.picture(picture) for picture in pictures)
 
     def volume(self) -> str:
+        if not (self.facts.run.config or {}).get("gravity.self"):
+            return ""
         self.cut()
         return self.picture(renderer.volume_picture(self.facts.run.mesh_files[-1]))
 

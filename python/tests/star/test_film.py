@@ -14,6 +14,7 @@ from parallax.star.film import Mp4, nice_length
 from parallax.star.orbits import orbit_picture, read_orbits, wave_picture
 from parallax.star.parts import Physics
 from parallax.star.run import Run
+from parallax.star.sheet import DPI, GAP, LEFT, RIGHT, TOP, WIDTH
 
 
 def clumps(t):
@@ -75,6 +76,21 @@ def test_a_film_without_ffmpeg_is_an_animated_png(orbit, tmp_path, monkeypatch, 
     assert "needs the program ffmpeg" in capsys.readouterr().err
     assert main(["film", str(orbit), "--out", str(tmp_path / "film.avi")]) == 2
     assert "expected a name that ends in .mp4 or .png" in capsys.readouterr().err
+
+
+def test_a_sheet_shows_frames_side_by_side(orbit, tmp_path, capsys):
+    out = tmp_path / "sheet.png"
+    assert main(["film", str(orbit), "--sheet", "4", "--out", str(out)]) == 0
+    with Image.open(out) as image:
+        pixels = np.asarray(image.convert("L"), dtype=float) * (np.asarray(image.convert("RGB"))[..., 2] < 200)  # no white
+    edge = round(DPI * 0.5 * (WIDTH - LEFT - RIGHT - GAP))  # of the two frames that there are
+    for frame, t in enumerate((0.0, 0.7)):
+        x, y = round(DPI * (LEFT + frame * GAP)) + frame * edge, round(DPI * TOP)
+        panel = pixels[y + 4 : y + edge - 4, x + 4 : x + edge - 4]
+        bright = np.argwhere(panel > panel.max() - 6).mean(axis=0) - panel.shape[0] / 2
+        assert np.arctan2(-bright[0], bright[1]) == pytest.approx(t, abs=0.05)
+    assert main(["film", str(orbit), "--sheet", "9"]) == 2
+    assert "expected 1 to 8 frames" in capsys.readouterr().err
 
 
 def test_frames_go_to_ffmpeg_and_its_error_is_reported(tmp_path):

@@ -1,18 +1,12 @@
-"""The volume rendering of a mesh file: what is sampled for it, and, if pyvista is installed, what it draws."""
-
-import os
-import subprocess
-from pathlib import Path
+"""The volume rendering of a mesh file: what is sampled for it, and where it shows bodies."""
 
 import numpy as np
 import pytest
 import synthetic
 
-from parallax import ReadError
 from parallax.picture import light, render
 from parallax.star.athdf import Mesh
-from parallax.star import render as renderer
-from parallax.star.render import main, volume, volume_picture
+from parallax.star.render import draw, main, project, volume, volume_picture
 
 
 @pytest.fixture
@@ -46,34 +40,29 @@ def test_a_broken_file_is_one_line(tmp_path, capsys):
     assert main([]) == 2
 
 
-def fake_pyvista(folder, monkeypatch, text):
-    monkeypatch.setenv("PYTHONPATH", str(folder))
-    (folder / "pyvista.py").write_text(text)
+def test_the_picture_shows_bodies_where_they_are(tmp_path):
+    """A large ball to the left of a small one in the picture, which is farther along the view's right and higher."""
+    path, places = tmp_path / "balls.athdf", np.array([[-0.25, 0.1, 0.0], [0.3, 0.05, 0.1]])
+
+    def fields(x, y, z):
+        far = [np.sqrt((x - a) ** 2 + (y - b) ** 2 + (z - c) ** 2) for a, b, c in places]
+        return {"rho": np.where((far[0] < 0.15) | (far[1] < 0.08), 1.0, 1e-6)}
+
+    leaves = [(3, where) for where in np.ndindex(8, 8, 8)]
+    synthetic.write_mesh(path, leaves, fields, 8, root=(1, 1, 1), lower=(-0.5, -0.5, -0.5), upper=(0.5, 0.5, 0.5))
+    with Mesh(path) as mesh:
+        values, corner, edge = volume(mesh, cells=64)
+    picture = draw(values, size=120, steps=120)[..., 0]
+    assert picture[:8].max() < 0.4 and picture.max() > 0.6
+    at = project((places - corner) / edge - 0.5)
+    columns, rows = np.meshgrid((np.arange(120) + 0.5) / 60 - 1, 1 - (np.arange(120) + 0.5) / 60)
+    left = columns < at.mean(axis=0)[0]
+    for half, place in ((left, at[0]), (~left, at[1])):
+        bright = half & (picture > 0.5)
+        assert np.count_nonzero(bright) > 30
+        assert np.allclose([columns[bright].mean(), rows[bright].mean()], place, atol=0.03)
+    assert np.count_nonzero(left & (picture > 0.5)) > 2 * np.count_nonzero(~left & (picture > 0.5))
 
 
-def test_a_relative_path_is_that_of_the_caller(ball, monkeypatch):
-    fake_pyvista(ball.parent, monkeypatch, "raise ImportError('reached')\n")
-    monkeypatch.chdir(ball.parent.parent)
-    with pytest.raises(ReadError, match="reached"):  # after the mesh has been read
-        volume_picture(Path(os.path.relpath(ball)))
-
-
-def test_a_drawing_that_hangs_or_does_not_start_is_one_line(ball, monkeypatch):
-    fake_pyvista(ball.parent, monkeypatch, "import time\ntime.sleep(600)\n")
-    monkeypatch.setattr(renderer, "limit_s", 2)
-    with pytest.raises(ReadError, match="pyvista has not drawn the density within 2 s"):
-        volume_picture(ball)
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: (_ for _ in ()).throw(OSError("no memory")))
-    with pytest.raises(ReadError, match="cannot be drawn: no memory"):
-        volume_picture(ball)
-
-
-def test_the_picture_shows_the_ball(ball):
-    pytest.importorskip("pyvista")
+def test_a_picture_of_a_report(ball):
     assert len(render(volume_picture(ball), light)) > 1000
-
-
-def test_a_library_that_fails_is_one_line(ball, monkeypatch):
-    fake_pyvista(ball.parent, monkeypatch, "raise ImportError('no OpenGL')\n")
-    with pytest.raises(ReadError, match="pyvista cannot draw the density .*no OpenGL"):
-        volume_picture(ball)
