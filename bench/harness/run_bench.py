@@ -26,7 +26,7 @@ from console import (
 )  # fmt: skip
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
-QUICK = ("star_localities", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
+QUICK = ("star_localities", "gpu_parquet", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
 SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and their arguments
 
 

@@ -61,6 +61,23 @@ def test_any_number_of_processes_gives_the_same_bits(folder):
             assert all(float(row["sent_mb"]) > 0 for row in csv.DictReader(file))
 
 
+def test_processes_with_devices_give_the_same_bits(folder):
+    assert run(0, "in.toml", "--out", "alone").returncode == 0
+    for n, threads in ((0, 2), (2, 2), (3, 1)):  # with one, the vertices stay on the device; otherwise slabs stream
+        done = run(n, "in.toml", "--out", f"device{n}", "--set", "run.device=emulated", threads=threads)
+        assert done.returncode == 0, done.stderr
+        for name in TABLES:
+            assert Path(f"device{n}", name).read_text() == Path("alone", name).read_text(), (n, name)
+
+
+def test_processes_without_the_device_end_with_one_line(folder):
+    done = run(2, "in.toml", "--out", "out", "--set", "run.device=cuda")
+    if done.returncode == 0:
+        pytest.skip("there is a device")
+    lines = complaints(PROGRAM, done.stderr)
+    assert done.returncode == 2 and len(lines) == 1 and lines[0].startswith('plx-parquet: run.device = "cuda": '), lines
+
+
 def test_a_killed_run_of_four_continues_on_two(folder):
     often = ("--set", "output.checkpoint_interval_s=0.01")
     job = start(command(4, PROGRAM, "in.toml", "--out", "out", *ENDLESS, *often), env=environment())

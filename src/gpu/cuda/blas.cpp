@@ -55,8 +55,18 @@ library open_library() {
   return l;
 }
 
+// The library initializes itself on a thread with a large stack: the caller may be a task.
+template <class F>
+void on_a_thread(F&& f) {
+  std::thread(std::forward<F>(f)).join();
+}
+
 const library& the_library() {
-  static const library& opened = *new library(open_library());  // never closed
+  static const library& opened = []() -> const library& {
+    const library* l = nullptr;  // never closed
+    on_a_thread([&l] { l = new library(open_library()); });
+    return *l;
+  }();
   return opened;
 }
 
@@ -86,13 +96,12 @@ cublasHandle_t handle_of(cudaStream_t stream) {
   const std::lock_guard guard(lock);
   cublasHandle_t& handle = all[{device, stream}];
   if (handle != nullptr) return handle;
-  // On a thread with a large stack: the library initializes itself, and this may be a task.
   cublasStatus_t created = CUBLAS_STATUS_NOT_INITIALIZED, set = CUBLAS_STATUS_SUCCESS;
-  std::thread([&] {
+  on_a_thread([&] {
     if (cudaSetDevice(device) != cudaSuccess) return;
     created = the_library().f.create(&handle);
     if (created == CUBLAS_STATUS_SUCCESS) set = the_library().f.set_stream(handle, stream);
-  }).join();
+  });
   expect(created, "cublasCreate");
   expect(set, "cublasSetStream");
   return handle;

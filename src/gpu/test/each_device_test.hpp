@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 #include "gpu/cpu/cpu_backend.hpp"
@@ -31,10 +32,10 @@ void on_each_device(Body body) {
   }
 }
 
-/// Does the same with a device of the cpu backend whose steps the seed decides.
+/// Does the same with a device of the cpu backend whose steps the seed decides, for at most `most` seeds.
 template <class Body>
-void on_stepped_devices(Body body) {
-  for (std::uint64_t seed = 1; seed <= seed_count(); ++seed) {
+void on_stepped_devices(Body body, std::uint64_t most = ~std::uint64_t{0}) {
+  for (std::uint64_t seed = 1; seed <= std::min(seed_count(), most); ++seed) {
     SCOPED_TRACE("deterministic, seed " + std::to_string(seed));
     gpu::cpu::testing_backend b({.stepped = true, .seed = seed});
     plx::runtime rt({.workers = 3, .deterministic = true, .seed = seed});

@@ -1,4 +1,4 @@
-// What a device computes in an iteration of the parquet equations: the operations, each on matrices of a slab.
+// The operations of an iteration of the parquet equations on a device, each on matrices of a slab.
 //
 // All matrices are column-major and contiguous. The CPU functions are the reference; they call the functions that runs
 // without a device call, or repeat their arithmetic in the same order, so both give the same bits. On devices the

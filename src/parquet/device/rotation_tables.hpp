@@ -1,5 +1,6 @@
-// What a device needs to read the vertices of other slabs: vertex_grid, the momenta of the rotations, and the vertices
-// beyond the largest transfer, as arrays; and the element of an irreducible vertex, one text for host and device.
+// Arrays by which a device reads the vertices of other slabs: vertex_grid, the momenta of the rotations, and the
+// vertices beyond the largest transfer, as arrays; and the element of an irreducible vertex, one text for host and
+// device.
 //
 // Thread safety: pure. Cost: two reads of two channels per element. Source: parquet/equations/rotation.hpp, whose bits
 // it gives. Example: parquet/device/test/operations_test.cpp

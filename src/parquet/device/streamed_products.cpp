@@ -22,7 +22,7 @@ namespace {
 using complex = std::complex<double>;
 using gpu::memory_kind;
 
-// What a slab needs besides its vertices: weights of two channels, partners, and the changes that come back.
+// Values of a slab besides its vertices: weights of two channels, partners, and the changes that come back.
 struct small_layout {
   explicit small_layout(int rows) : n(static_cast<std::size_t>(rows)) {}
   std::size_t partners() const noexcept { return 2 * n * sizeof(complex); }

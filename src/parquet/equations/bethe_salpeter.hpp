@@ -9,6 +9,7 @@
 // Thread safety: pure. Cost: 8 rows^3 flops. Example: parquet/equations/test/bethe_salpeter_test.cpp
 #pragma once
 
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <vector>
@@ -18,6 +19,12 @@
 #include "parquet/vertex/vertex_grid.hpp"
 
 namespace plx::parquet {
+
+/// Results of an iteration on a slab besides its new vertices.
+struct slab_report {
+  double change = 0;                                 // the largest residual
+  std::array<double, 4> asymmetry{}, eigenvalues{};  // [channel]
+};
 
 /// W of a slab; the last element is that of the outside. Shape: [rows(m)].
 std::vector<std::complex<double>> pair_weights(const vertex_grid& grid, const propagator& g, channel c, transfer q);

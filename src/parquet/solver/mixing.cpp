@@ -49,15 +49,28 @@ anderson_mixing::anderson_mixing(std::vector<std::size_t> parts, int history, do
   PLX_ASSERT(history >= 0 && damping > 0 && damping <= 1, history, damping);
 }
 
-double anderson_mixing::dot(const vector& a, const vector& b) const {
+void anderson_mixing::keep_in(mixing_memory& m) {
+  PLX_ASSERT(team_.is_alone());
+  for (const int s : used()) m.put(s, x_[s].data(), s != now_ ? r_[s].data() : nullptr);
+  memory_ = &m;
+}
+
+void anderson_mixing::fetch() {
+  if (memory_ == nullptr) return;
+  for (const int s : used()) memory_->fetch(s, x_[s].data(), s != now_ ? r_[s].data() : nullptr);
+}
+
+double anderson_mixing::dot(int of_a, int of_b) const {
+  const vector &a = r_[of_a], &b = r_[of_b];
   const int n_parts = static_cast<int>(parts_.size()) - 1;
   std::vector<double> sums(n_parts);
-  for_loop({probe::register_name("parquet/dot"), probe::no_key}, 0, n_parts, [&](int p) {
+  for_loop({probe::register_name("parquet/dot"), probe::no_key}, first_of_host(), n_parts, [&](int p) {
     for (std::size_t i = parts_[p]; i < parts_[p + 1]; ++i)
       sums[p] += a[i].real() * b[i].real() + a[i].imag() * b[i].imag();
   });
   const double common = sums.back();
   sums.pop_back();
+  if (memory_ != nullptr) sums = memory_->dots(of_a, of_b);
   double sum = 0;
   for (double s : team_.gather(std::move(sums))) sum += s;
   return sum + common;
@@ -112,7 +125,7 @@ std::vector<std::span<std::complex<double>>> anderson_mixing::stored_parts() {
 std::vector<double> anderson_mixing::coefficients() {
   const int slots = history_ + 1;
   const auto used = this->used();
-  for (int s : used) products_(s, now_) = products_(now_, s) = dot(r_[s], r_[now_]);
+  for (int s : used) products_(s, now_) = products_(now_, s) = dot(s, now_);
   const int n = static_cast<int>(used.size());
   real_matrix products(n, n);
   for (int i = 0; i < n; ++i)
@@ -125,8 +138,9 @@ std::vector<double> anderson_mixing::coefficients() {
 
 void anderson_mixing::advance() {
   const auto c = coefficients();
-  const int slots = history_ + 1, next = (now_ + 1) % slots;
-  for_loop({probe::register_name("parquet/mix"), probe::no_key}, 0, static_cast<int>(parts_.size()) - 1, [&](int p) {
+  const int slots = history_ + 1, next = (now_ + 1) % slots, n_parts = static_cast<int>(parts_.size()) - 1;
+  if (memory_ != nullptr) memory_->combine(c, damping_, next);
+  for_loop({probe::register_name("parquet/mix"), probe::no_key}, first_of_host(), n_parts, [&](int p) {
     for (std::size_t i = parts_[p]; i < parts_[p + 1]; ++i) {
       std::complex<double> sum = 0;
       for (int s = 0; s < slots; ++s)

@@ -21,6 +21,19 @@
 
 namespace plx::parquet {
 
+/// Where all parts but the last are instead of in host memory, for all slots.
+class mixing_memory {
+ public:
+  virtual ~mixing_memory() = default;
+  /// The sums of re(conj(a) b) over each part, of the residuals in two slots.
+  virtual std::vector<double> dots(int a, int b) = 0;
+  /// x[next] = sum_s c_s (x_s + damping r_s), without the terms in which c_s = 0. Shape: c [slot].
+  virtual void combine(std::span<const double> c, double damping, int next) = 0;
+  /// Copies of a slot for the host, and from it. r may be null: not copied.
+  virtual void fetch(int slot, std::complex<double>* x, std::complex<double>* r) = 0;
+  virtual void put(int slot, const std::complex<double>* x, const std::complex<double>* r) = 0;
+};
+
 class anderson_mixing {
  public:
   using vector = large_vector<std::complex<double>>;
@@ -29,6 +42,13 @@ class anderson_mixing {
   /// rank order; the last part is the same on all, and the member functions are collective.
   /// Requires: damping in (0, 1], history >= 0.
   anderson_mixing(std::vector<std::size_t> parts, int history, double damping, team members = {});
+
+  /// From now on all parts but the last are in `m`, which gets the stored ones. The host's are valid after fetch(),
+  /// until advance(). Requires: one locality; m outlives this object.
+  void keep_in(mixing_memory& m);
+  void fetch();
+  /// The slot of the present pair.
+  int slot() const noexcept { return now_; }
 
   /// The present input x, and where to store r = g(x) - x before advance().
   vector& input() noexcept { return x_[now_]; }
@@ -56,16 +76,19 @@ class anderson_mixing {
 
  private:
   std::vector<double> coefficients();  // [slot]
-  double dot(const vector& a, const vector& b) const;
+  double dot(int a, int b) const;      // of residuals
+  // The first part that is in host memory.
+  int first_of_host() const noexcept { return memory_ == nullptr ? 0 : static_cast<int>(parts_.size()) - 2; }
   std::vector<int> used() const;  // slots, oldest first; the present one is the last
 
   std::vector<std::size_t> parts_;
   int history_;
   double damping_;
   team team_;
-  std::vector<vector> x_, r_;  // [slot]
-  real_matrix products_;       // r_i . r_j
-  int now_ = 0, stored_ = 0;   // stored_: pairs before the present one
+  mixing_memory* memory_ = nullptr;  // null: the host's
+  std::vector<vector> x_, r_;        // [slot]
+  real_matrix products_;             // r_i . r_j
+  int now_ = 0, stored_ = 0;         // stored_: pairs before the present one
 };
 
 /// The c with sum c = 1 for which c^T products c is smallest, where directions with eigenvalues below 1e-10 of the

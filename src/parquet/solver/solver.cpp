@@ -12,6 +12,7 @@
 #include "gpu/device.hpp"
 #include "gpu/error.hpp"
 #include "net/team.hpp"
+#include "parquet/device/resident_vertices.hpp"
 #include "parquet/device/streamed_products.hpp"
 #include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
@@ -27,12 +28,6 @@ namespace plx::parquet {
 namespace {
 
 using complex = std::complex<double>;
-
-// Results of the task of a slab besides its new vertices.
-struct slab_report {
-  double change = 0;
-  std::array<double, 4> asymmetry{}, eigenvalues{};  // [channel]
-};
 
 // Keeps NaN, which compares with nothing.
 void keep_largest(double& largest, double x) {
@@ -88,7 +83,8 @@ class loop {
       if (out.converged) break;
       if (now.residual > 100 * least_residual_) mixing_.restart();  // the history misleads
       least_residual_ = std::min(least_residual_, now.residual);
-      mixing_.advance();
+      on_device([&] { mixing_.advance(); });
+      if (resident_ && !devices_work()) return failure_of_device();
       iterations_ = i + 1;
       if (iterations_ == settings_.iterations) break;
       prepare();
@@ -99,7 +95,8 @@ class loop {
     out.sigma = sigma_of(mixing_.input());
     out.green = std::make_shared<const propagator>(
         out.converged ? *std::move(green_) : propagator(model_, out.sigma, density_of(mixing_.input())));
-    finish(out);
+    on_device([&] { finish(out); });
+    if (resident_ && !devices_work()) return failure_of_device();
     return out;
   }
 
@@ -107,9 +104,16 @@ class loop {
   // Memory for the products on the device, if there is one. False if that of any locality fails. Collective.
   bool take_device() {
     if (settings_.device == nullptr) return true;
-    on_device([this] {
-      streamed_.emplace(*settings_.device, *grid_,
-                        streamed_products::lanes_for(settings_.device->get_runtime().worker_count()));
+    gpu::device& on = *settings_.device;
+    on_device([&] {
+      if (team_.is_alone() && settings_.resident) try {
+          resident_.emplace(on, *grid_, settings_.history + 1);
+          mixing_.keep_in(*resident_);
+          return;
+        } catch (const gpu::error& e) {
+          if (e.kind() != gpu::failure::out_of_memory) throw;
+        }
+      streamed_.emplace(on, *grid_, streamed_products::lanes_for(on.get_runtime().worker_count()));
     });
     return devices_work();
   }
@@ -143,6 +147,7 @@ class loop {
 
   // The vertices of a solution: those of the present input.
   void finish(parquet_solution& out) {
+    if (resident_) resident_->fetch(mixing_.slot(), mixing_.input().data(), nullptr);
     out.phi = std::move(mixing_.input());
     out.phi.resize(own_size());
     out.first_slab = first_;
@@ -171,6 +176,8 @@ class loop {
     mixing_.save(to);
     state.first_slab = first_;
     state.last_slab = last_;
+    on_device([&] { mixing_.fetch(); });
+    if (resident_ && device_fails_) return;  // the state is lost with the device
     for (const auto& v : mixing_.stored_parts()) state.vectors.emplace_back(v);
     observer_.save(state);
   }
@@ -252,7 +259,10 @@ class loop {
     const vertex_reader phi(*grid_, g, x.data(), first_);
     now.density = g.density();
     reports_.assign(last_ - first_, {});
-    if (exchange_) {
+    std::vector<complex> of_slabs;
+    if (resident_) {
+      on_device([&] { of_slabs = resident_->iterate(g, mixing_.slot(), settings_.symmetrize, reports_, stop_); });
+    } else if (exchange_) {
       products made(*this, phi);
       now.rotation = exchange_->rotate(phi, made);
       made.wait();
@@ -265,11 +275,12 @@ class loop {
         }
       });
     }
-    const vertex_limits limits(*grid_, team_.gather(vertex_limits::of_slabs(*grid_, r.data(), first_, last_)));
-    const auto sigma = schwinger_dyson(limits, g);
     if (settings_.device != nullptr && !devices_work()) return false;
+    if (!resident_) of_slabs = vertex_limits::of_slabs(*grid_, r.data(), first_, last_);
+    const vertex_limits limits(*grid_, team_.gather(std::move(of_slabs)));
+    const auto sigma = schwinger_dyson(limits, g);
     if (team_.any(is_stopping())) return false;
-    for_loop({probe::register_name("parquet/residual"), probe::no_key}, first_, last_, [&](int s) {
+    for_loop({probe::register_name("parquet/residual"), probe::no_key}, resident_ ? last_ : first_, last_, [&](int s) {
       double& largest = reports_[s - first_].change;
       for (std::size_t i = local(grid_->slab_offset(s)); i < local(grid_->slab_offset(s + 1)); ++i) {
         r[i] -= x[i];
@@ -379,7 +390,8 @@ class loop {
   int first_, last_;               // own slabs
   anderson_mixing mixing_;
   std::optional<rotation_exchange> exchange_;
-  std::optional<streamed_products> streamed_;
+  std::optional<streamed_products> streamed_;  // at most one of the two
+  std::optional<resident_vertices> resident_;
   std::mutex device_lock_;
   std::string device_error_;  // guarded by device_lock_ within an iteration; empty: none
   std::atomic<bool> device_fails_ = false;

@@ -40,6 +40,7 @@ struct solver_settings {
   rotation_form rotation = rotation_form::packed;  // between localities
   bool gather = false;                             // the vertices of all localities on each at the end
   gpu::device* device = nullptr;                   // that of this locality; null on all: the workers alone
+  bool resident = true;  // one locality: all vertices stay on the device if they fit; false: slabs stream through it
 };
 
 /// One iteration, as reported to observers.

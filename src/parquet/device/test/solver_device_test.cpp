@@ -9,6 +9,7 @@
 
 #include "gpu/cpu/cpu_backend.hpp"
 #include "gpu/device.hpp"
+#include "gpu/test/each_device_test.hpp"
 #include "net/collectives.hpp"
 #include "net/team.hpp"
 #include "net/test/threads_test.hpp"
@@ -101,10 +102,37 @@ TEST(SolverOnDevice, HasTheBitsOfTheWorkers) {
         gpu::cpu::testing_backend b({.memory_bytes = memory});
         gpu::device d(rt, b.get());
         watch here, there;
+        std::size_t allocated = 0;
+        there.then = [&](int) { allocated = b.allocated_bytes(); };
         const auto expected = rt.run([&] { return solve_here(model, s, here, nullptr); }).value();
         const auto found = rt.run([&] { return solve_here(model, s, there, &d); }).value();
         expect_same(found, expected, there, here);
+        const std::size_t vectors = 2 * 4 * expected.phi.size() * sizeof(complex);
+        if (model.n_momenta() == 4) {
+          EXPECT_EQ(allocated >= vectors, memory == much) << allocated;
+        }
       }
+}
+
+// Streams advance in an order that the seed decides: copies, kernels and the host must wait for each other.
+TEST(SolverOnDevice, HasTheSameBitsUnderEverySchedule) {
+  const auto model = test::atom(2, 0.1, 1);
+  const auto solve_small = [&](gpu::device* on) {
+    auto s = few(3);
+    s.device = on;
+    watch w;
+    return solve(model, std::make_shared<const vertex_grid>(model.lattice, 2, 4), s, w).value();
+  };
+  plx::runtime two({.workers = 2, .bind = false});
+  const auto expected = two.run([&] { return solve_small(nullptr); });
+  plx::testing::on_stepped_devices(
+      [&](plx::runtime& rt, gpu::device& d) {
+        const auto found = rt.run([&] { return solve_small(&d); });
+        EXPECT_TRUE(same_bits(found.phi, expected.phi));
+        EXPECT_EQ(found.last.eigenvalues, expected.last.eigenvalues);
+        EXPECT_EQ(found.last.asymmetry, expected.last.asymmetry);
+      },
+      40);
 }
 
 // On a card: the residual of the equations vanishes for both, and results agree within its tolerance.
@@ -164,13 +192,45 @@ TEST(SolverOnDevice, ALostDeviceEndsTheRunWithOneLineAndItsState) {
   };
   const auto r = rt.run([&] { return solve_here(model, few(8), lost, &d); });
   ASSERT_FALSE(r.has_value());
-  EXPECT_THAT(r.error().message, testing::StartsWith("run.device: cpu: "));
-  EXPECT_THAT(r.error().message, testing::HasSubstr("device lost"));
+  EXPECT_THAT(r.error().message, ::testing::StartsWith("run.device: cpu: "));
+  EXPECT_THAT(r.error().message, ::testing::HasSubstr("device lost"));
   EXPECT_EQ(r.error().message.find('\n'), std::string::npos);
   EXPECT_EQ(lost.reports.size(), 4u);
   const saved from(lost);
   const auto ended = rt.run([&] { return solve_here(model, few(8), continued, nullptr, {}, &from); }).value();
   EXPECT_TRUE(same_bits(ended.phi, expected.phi));
+}
+
+// With the device its vertices are lost; what was saved before remains.
+TEST(SolverOnDevice, AnyCallThatFailsEndsTheRunWithOneLine) {
+  const auto model = test::dimer(1, 0.3, 1);
+  plx::runtime rt({.workers = 2, .bind = false});
+  struct place {
+    const char* call;
+    unsigned after;
+  };
+  for (const place& p : {place{"launch", 0},
+                         {"launch", 40},
+                         {"launch", 41},
+                         {"launch", 45},
+                         {"launch", 90},
+                         {"copy", 0},
+                         {"copy", 30},
+                         {"copy", 50},
+                         {"fill", 0},
+                         {"record", 7},
+                         {"wait", 1}}) {
+    SCOPED_TRACE(std::string(p.call) + " " + std::to_string(p.after));
+    gpu::cpu::testing_backend b({.memory_bytes = much});
+    gpu::device d(rt, b.get());
+    watch w;
+    b.fail_call(p.call, gpu::cpu::device_lost, p.after, 100000);
+    const auto r = rt.run([&] { return solve_here(model, few(8), w, &d); });
+    ASSERT_FALSE(r.has_value());
+    EXPECT_THAT(r.error().message, ::testing::HasSubstr("device lost"));
+    EXPECT_EQ(r.error().message.find('\n'), std::string::npos);
+    EXPECT_TRUE(w.vectors.empty());
+  }
 }
 
 // Three localities, one device each.
@@ -200,7 +260,7 @@ TEST(SolverOnDevice, LocalitiesHaveADeviceEach) {
       }
       EXPECT_EQ(own.reports.size(), 3u);
       if (members.rank() == 0) {
-        EXPECT_THAT(r.error().message, testing::StartsWith("run.device: locality 1: cpu: "));
+        EXPECT_THAT(r.error().message, ::testing::StartsWith("run.device: locality 1: cpu: "));
       } else {
         EXPECT_EQ(r.error().message, "");
       }

@@ -96,7 +96,7 @@ TEST(StreamedProducts, AreThoseOfTheWorkers) {
 // Streams advance in an order that the seed decides: copies, kernels and lanes must wait for each other.
 TEST(StreamedProducts, AreInOrderUnderEverySchedule) {
   const vertex_grid grid(test::atom(1, 0, 1).lattice, 1, 2);
-  plx::testing::on_stepped_devices([&](plx::runtime& rt, gpu::device& d) { compare_all(rt, d, grid); });
+  plx::testing::on_stepped_devices([&](plx::runtime& rt, gpu::device& d) { compare_all(rt, d, grid); }, 40);
 }
 
 TEST(StreamedProducts, TakeTheMemoryThatIsThere) {
