@@ -144,15 +144,17 @@ namespace {
 // Differ both as doubles and as integers: a quiet NaN, and a large negative number.
 constexpr std::uint64_t reference_poison = 0x7ffbadc0ffee0d15u, trial_poison = 0xfe3761c5a9d70b43u;
 
-void poison(std::byte* at, std::size_t bytes, std::uint64_t word) {
-  for (std::size_t i = 0; i < bytes; ++i) at[i] = reinterpret_cast<const std::byte*>(&word)[i % sizeof word];
+/// Byte i of memory that is filled with word again and again.
+std::byte poison_byte(std::uint64_t word, std::size_t i) {
+  return reinterpret_cast<const std::byte*>(&word)[i % sizeof word];
 }
-bool is_poison(const std::byte* at, std::size_t bytes, std::uint64_t word, std::size_t* where = nullptr) {
-  for (std::size_t i = 0; i < bytes; ++i)
-    if (at[i] != reinterpret_cast<const std::byte*>(&word)[i % sizeof word]) {
-      if (where != nullptr) *where = i;
-      return false;
-    }
+void poison(std::byte* at, std::size_t bytes, std::uint64_t word) {
+  for (std::size_t i = 0; i < bytes; ++i) at[i] = poison_byte(word, i);
+}
+/// Whether [first, last) of what poison() has filled is as it was; else `where` is the first byte that is not.
+bool is_poison(const std::byte* filled, std::size_t first, std::size_t last, std::uint64_t word, std::size_t& where) {
+  for (where = first; where < last; ++where)
+    if (filled[where] != poison_byte(word, where)) return false;
   return true;
 }
 
@@ -164,6 +166,7 @@ struct image {
   std::unique_ptr<std::byte[]> memory;  // with space for alignment to 256
   std::byte* begin;                     // start of the first guard
   void* on_device = nullptr;            // start of the first guard on the device
+  std::vector<std::byte> given;         // of an input
 
   [[nodiscard]] std::size_t bytes() const { return count * element; }
   [[nodiscard]] std::size_t all() const { return bytes() + 2 * guard; }
@@ -177,13 +180,14 @@ class images : public operation_data {
 
  protected:
   void* place(const void* values, std::size_t n, std::size_t element, bool real, array_use use) override {
-    image m{use, n, element, guard_, real, nullptr, nullptr};
+    image m{use, n, element, guard_, real, nullptr, nullptr, nullptr, {}};
     m.memory = std::make_unique<std::byte[]>(m.all() + 256);
     void* at = m.memory.get();
     std::size_t room = m.all() + 256;
     m.begin = static_cast<std::byte*>(std::align(256, m.all(), at, room));
     poison(m.begin, m.all(), word_);
     if (values != nullptr) std::memcpy(m.data(), values, m.bytes());
+    if (use == array_use::input) m.given.assign(m.data(), m.data() + m.bytes());
     std::byte* to = m.begin;
     if (on_ != nullptr) {
       m.on_device = on_->allocate(m.all());
@@ -207,10 +211,11 @@ std::string label(const image& m, std::size_t number) {
 
 std::string check_guards(const image& m, std::uint64_t word, const std::string& who) {
   std::size_t at = 0;
-  if (!is_poison(m.begin, m.guard, word, &at))
+  const std::size_t end = m.guard + m.bytes();
+  if (!is_poison(m.begin, 0, m.guard, word, at))
     return fmt::format("{}: something was written {} bytes before it; ", who, m.guard - at);
-  if (!is_poison(m.data() + m.bytes(), m.guard, word, &at))
-    return fmt::format("{}: something was written {} bytes after its end; ", who, at);
+  if (!is_poison(m.begin, end, m.all(), word, at))
+    return fmt::format("{}: something was written {} bytes after its end; ", who, at - end);
   return "";
 }
 
@@ -244,7 +249,9 @@ std::string compare(const image& expected, const image& m, double bound, const s
     if (wrong++ == 0) first = i;
   }
   if (wrong == 0) return "";
-  if (is_poison(m.data() + first * m.element, m.element, trial_poison) && first * m.element % 8 == 0)
+  const std::size_t at = m.guard + first * m.element;
+  std::size_t written = 0;
+  if (is_poison(m.begin, at, at + m.element, trial_poison, written))
     return fmt::format("{}: value {} was not written ({} wrong); ", who, first, plural(wrong, "value"));
   return fmt::format("{}: value {} is {}, expected {} ({} wrong); ", who, first, shown(m, first),
                      shown(expected, first), plural(wrong, "value"));
@@ -267,14 +274,12 @@ std::string check_row(const operation_row& r, const backend& b, const check_opti
   on.synchronize();
 
   std::string text;
-  images before(trial_poison, aligned, nullptr);  // the inputs before the launch
-  r.make(before, items);
   for (std::size_t i = 0; i < here.all.size(); ++i) {
     const image &m = here.all[i], &wanted = expected.all[i];
     text += check_guards(wanted, reference_poison, label(wanted, i) + " of the reference");
     text += check_guards(m, trial_poison, label(m, i));
     if (m.use == array_use::input) {
-      if (std::memcmp(before.all[i].data(), m.data(), m.bytes()) != 0) text += label(m, i) + ": was changed; ";
+      if (!std::equal(m.given.begin(), m.given.end(), m.data())) text += label(m, i) + ": was changed; ";
     } else if (m.use != array_use::scratch && m.use != array_use::addresses) {
       text += compare(wanted, m, r.error_bound, label(m, i));
     }
