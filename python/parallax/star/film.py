@@ -108,7 +108,7 @@ def ranges_of(frames: list) -> Ranges:
     cost = [f.images["cost", "face"] for f in frames if ("cost", "face") in f.images]
     cost = [c[np.isfinite(c)] for c in cost]
     known = np.concatenate(cost) if cost else np.zeros(0)
-    spread = tuple(np.percentile(known, [1.0, 99.0])) if len(known) else None
+    spread = tuple(np.percentile(known, [1.0, 99.0])) if np.any(known > 0) else None  # a device measures no blocks
     return Ranges(density, (float(max(low, 1e-3 * high)), float(high)), spread)
 
 

@@ -22,25 +22,26 @@ from .film import Frame, Ranges, Units, View, draw_scale_bar, frames_of, mesh_fi
 from .orbits import read_orbits
 from .run import Run
 
-WIDTH, LEFT, RIGHT, TOP, GAP = 12.8, 0.1, 0.85, 0.6, 0.05  # inches
+WIDTH, WIDEST, LEFT, RIGHT, TOP, GAP = 12.8, 4.4, 0.1, 0.95, 0.6, 0.05  # inches; at most, of the picture and of a plane
 DPI = 125
 
 
 def _draw(title: str, units: Units, view: View, ranges: Ranges, frames: list, captions: list) -> Figure:
     rows = ["density"] + (["cost"] if ranges.cost else [])
-    edge = (WIDTH - LEFT - RIGHT - GAP * (len(frames) - 1)) / len(frames)
+    edge = min(WIDEST, (WIDTH - LEFT - RIGHT - GAP * (len(frames) - 1)) / len(frames))
+    width = LEFT + RIGHT + len(frames) * edge + GAP * (len(frames) - 1)
     tall = edge * view.half[1] / view.half[0]
     height = TOP + len(rows) * (tall + GAP) + LEFT
-    figure = Figure(figsize=(WIDTH, height), dpi=DPI)
+    figure = Figure(figsize=(width, height), dpi=DPI)
     FigureCanvasAgg(figure)
 
     def place(x, y, w, h):
-        return figure.add_axes((x / WIDTH, (height - y - h) / height, w / WIDTH, h / height))
+        return figure.add_axes((x / width, (height - y - h) / height, w / width, h / height))
 
     factor, density_label = units.density
     norms = {"density": LogNorm(*(factor * v for v in ranges.density)), "cost": Normalize(*(ranges.cost or (0, 1)))}
     labels = {"density": density_label, "cost": "cost of blocks\n(µs per cell update)"}
-    figure.text(LEFT / WIDTH, 1 - 0.1 / height, title, fontsize=13, va="top", weight="bold")
+    figure.text(LEFT / width, 1 - 0.1 / height, title, fontsize=13, va="top", weight="bold")
     for r, name in enumerate(rows):
         y = TOP + r * (tall + GAP)
         for c, (frame, caption) in enumerate(zip(frames, captions)):
@@ -63,7 +64,7 @@ def _draw(title: str, units: Units, view: View, ranges: Ranges, frames: list, ca
                 axes.set_title(caption, fontsize=9, loc="left", pad=4)
                 if c == 0:
                     draw_scale_bar(axes, units, (x0, x1, y0, y1))
-        bar = figure.colorbar(image, cax=place(WIDTH - RIGHT + 0.1, y + 0.05 * tall, 0.1, 0.9 * tall))
+        bar = figure.colorbar(image, cax=place(width - RIGHT + 0.1, y + 0.05 * tall, 0.1, 0.9 * tall))
         bar.set_label(labels[name], fontsize=8.5)
         bar.ax.tick_params(labelsize=7.5)
         bar.outline.set_linewidth(0.4)
@@ -78,7 +79,7 @@ def write_sheet(run: Run, count: int, out: Path | None = None, width: float | No
     Raises NotARun without mesh files, ReadError for a file that cannot be read.
     """
     files = mesh_files_of(run)
-    first = 1 if files > count else 0  # no cost of blocks is known of the start
+    first = min(1, files - 1)  # no cost of blocks is known of the start
     indices = sorted({round(float(i)) for i in np.linspace(first, files - 1, min(count, files))})
     view = view_of(run, indices, width)
     orbits = read_orbits(run.folder)

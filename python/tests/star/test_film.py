@@ -14,7 +14,7 @@ from parallax.star.film import Mp4, nice_length
 from parallax.star.orbits import orbit_picture, read_orbits, wave_picture
 from parallax.star.parts import Physics
 from parallax.star.run import Run
-from parallax.star.sheet import DPI, GAP, LEFT, RIGHT, TOP, WIDTH
+from parallax.star.sheet import DPI, GAP, LEFT, TOP, WIDEST
 
 
 def clumps(t):
@@ -32,18 +32,22 @@ def places(x, y, z):
     return {"rho": x + 0 * y * z, "press": y + 0 * x * z}
 
 
-@pytest.fixture(scope="module")
-def orbit(tmp_path_factory):
-    """A run of two frames with diagnostics."""
-    run = tmp_path_factory.mktemp("orbit")
+def write_frames(run, times):
     (run / "mesh").mkdir()
     leaves = [(1, (x, y, z)) for x in range(4) for y in range(4) for z in range(2)]
     box = {"root": (2, 2, 1), "lower": (-1, -1, -0.5), "upper": (1, 1, 0.5)}
-    for i, t in enumerate((0.0, 0.7)):
+    for i, t in enumerate(times):
         cost = np.linspace(1, 2, len(leaves)) * 1e-3
         synthetic.write_mesh(
             run / "mesh" / f"two_stars.{i:05d}.athdf", leaves, clumps(t), 8, t, 1 + 10 * i, {"Cost": cost}, **box
         )
+
+
+@pytest.fixture(scope="module")
+def orbit(tmp_path_factory):
+    """A run of two frames with diagnostics."""
+    run = tmp_path_factory.mktemp("orbit")
+    write_frames(run, (0.0, 0.7))
     t = np.linspace(0, 0.8, 9)
     columns = {"step": range(9), "time": t, "star_1_mass": 0.6 + 0 * t, "star_2_mass": 0.4 - 0.3 * t}
     for star, at in ((1, 0.4), (2, -0.6)):
@@ -78,18 +82,21 @@ def test_a_film_without_ffmpeg_is_an_animated_png(orbit, tmp_path, monkeypatch, 
     assert "expected a name that ends in .mp4 or .png" in capsys.readouterr().err
 
 
-def test_a_sheet_shows_frames_side_by_side(orbit, tmp_path, capsys):
-    out = tmp_path / "sheet.png"
-    assert main(["film", str(orbit), "--sheet", "4", "--out", str(out)]) == 0
+def test_a_sheet_shows_the_frames_after_the_first(tmp_path, capsys):
+    out, times = tmp_path / "sheet.png", (0.0, 0.7, 1.4)
+    write_frames(tmp_path, times)
+    assert main(["film", str(tmp_path), "--sheet", "4", "--out", str(out)]) == 0
     with Image.open(out) as image:
-        pixels = np.asarray(image.convert("L"), dtype=float) * (np.asarray(image.convert("RGB"))[..., 2] < 200)  # no white
-    edge = round(DPI * 0.5 * (WIDTH - LEFT - RIGHT - GAP))  # of the two frames that there are
-    for frame, t in enumerate((0.0, 0.7)):
+        colours = np.asarray(image.convert("RGB"))
+        pixels = np.asarray(image.convert("L"), dtype=float) * (colours[..., 2] < 200)  # no white
+    edge = round(DPI * WIDEST)
+    assert abs(pixels.shape[1] - 2 * edge - DPI * (LEFT + GAP)) < DPI
+    for frame, t in enumerate(times[1:]):
         x, y = round(DPI * (LEFT + frame * GAP)) + frame * edge, round(DPI * TOP)
         panel = pixels[y + 4 : y + edge - 4, x + 4 : x + edge - 4]
         bright = np.argwhere(panel > panel.max() - 6).mean(axis=0) - panel.shape[0] / 2
         assert np.arctan2(-bright[0], bright[1]) == pytest.approx(t, abs=0.05)
-    assert main(["film", str(orbit), "--sheet", "9"]) == 2
+    assert main(["film", str(tmp_path), "--sheet", "9"]) == 2
     assert "expected 1 to 8 frames" in capsys.readouterr().err
 
 

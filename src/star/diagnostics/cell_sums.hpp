@@ -75,10 +75,17 @@ cell_sums sum_over_cells(const gas& g, unsigned workers, std::size_t sums, std::
   return all;
 }
 
-/// The centre of a cell of a block.
-inline vector centre_of(const mesh::block_mesh& m, mesh::slot_id slot, int cell) {
+/// Calls f(cell, its centre) for the cells of a block.
+template <class F>
+void for_each_cell(const mesh::block_mesh& m, mesh::slot_id slot, F&& f) {
   const int n = m.block_size();
-  return {m.centre(slot, 0, cell % n), m.centre(slot, 1, cell / n % n), m.centre(slot, 2, cell / (n * n))};
+  std::vector<double> along[3];
+  for (int axis = 0; axis < 3; ++axis)
+    for (int i = 0; i < n; ++i) along[axis].push_back(m.centre(slot, axis, i));
+  int cell = 0;
+  for (const double z : along[2])
+    for (const double y : along[1])
+      for (const double x : along[0]) f(cell++, vector{x, y, z});
 }
 
 }  // namespace plx::star

@@ -159,8 +159,8 @@ void star_diagnostics::sum_all(const found_stars& found, const gravity_field& gr
   const auto of_block = [&](mesh::slot_id slot, block_sums& to) {
     const double width = g_.mesh.cell_width(slot), volume = width * width * width;
     const double *u = g_.now.block(slot), *field = gravity.values(slot);
-    for (int c = 0; c < cells; ++c) {
-      const vector x = centre_of(g_.mesh, slot, c), g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
+    for_each_cell(g_.mesh, slot, [&](int c, const vector& x) {
+      const vector g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
       const double phi = field[c], mass = u[c] * volume;
       const primitive w = to_primitive(eos, u + c, cells, hydro.n_species, hydro.dual_energy_switch);
       const vector& v = w.velocity;
@@ -172,7 +172,7 @@ void star_diagnostics::sum_all(const found_stars& found, const gravity_field& gr
       to.add(of_whole + 4, 2.0 * mass * (v[1] * v[1] + x[1] * g[1]));
       to.add(of_whole + 5, mass * (2.0 * v[0] * v[1] + x[0] * g[1] + x[1] * g[0]));
       const int s = found.shapes.star_of(x, g, u[c], width);
-      if (s < 0) continue;
+      if (s < 0) return;
       const auto star = static_cast<std::size_t>(s);
       const std::size_t at = per_star * star;
       const vector from = x - found.stars[star].centre;
@@ -191,7 +191,7 @@ void star_diagnostics::sum_all(const found_stars& found, const gravity_field& gr
       to.raise(3 * star, w.density);
       to.raise(3 * star + 1, w.pressure);
       to.raise(3 * star + 2, eos.gas_temperature(w.density, eos.thermal_energy(w.density, e)));
-    }
+    });
   };
   const cell_sums all = sum_over_cells(g_, workers_, of_whole + 6, 3 * stars, of_block);
   each.resize(stars);

@@ -46,11 +46,11 @@ std::vector<star_state> star_finder::peaks() const {
       peak& best = parts[*worker_index()];
       const double* density = g_.now.block(own[b]);
       const double* field = field_.values(own[b]);
-      for (int c = 0; c < cells; ++c) {
-        if (density[c] < best.density) continue;
-        const vector x = centre_of(g_.mesh, own[b], c), g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
+      for_each_cell(g_.mesh, own[b], [&](int c, const vector& x) {
+        if (density[c] < best.density) return;
+        const vector g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
         if (is_beyond(known, x, g, g_.mesh.cell_width(own[b]))) best.take({density[c], x});
-      }
+      });
     });
     peak mine;
     for (const peak& p : parts) mine.take(p);
@@ -70,8 +70,7 @@ std::vector<star_state> star_finder::species(std::span<const int> star_of_specie
     const double volume = std::pow(g_.mesh.cell_width(slot), 3);
     const double* u = g_.now.block(slot);
     std::vector<double> parts(stars);  // densities of the stars in a cell
-    for (int c = 0; c < cells; ++c) {
-      const vector x = centre_of(g_.mesh, slot, c);
+    for_each_cell(g_.mesh, slot, [&](int c, const vector& x) {
       std::fill(parts.begin(), parts.end(), 0.0);
       for (std::size_t i = 0; i < star_of_species.size(); ++i)
         if (const int s = star_of_species[i]; s >= 0 && s < o_.stars)
@@ -81,7 +80,7 @@ std::vector<star_state> star_finder::species(std::span<const int> star_of_specie
         to.add_vector(4 * s + 1, (parts[s] * volume) * x);
         to.raise(s, parts[s]);
       }
-    }
+    });
   });
   std::vector<star_state> all(stars);
   for (std::size_t s = 0; s < stars; ++s) {
@@ -99,10 +98,10 @@ std::vector<star_state> star_finder::sums_of(const star_shapes& shapes, std::siz
   const cell_sums found = sum_over_cells(g_, workers_, each * stars, stars, [&](mesh::slot_id slot, block_sums& to) {
     const double width = g_.mesh.cell_width(slot), volume = width * width * width;
     const double *u = g_.now.block(slot), *field = field_.values(slot);
-    for (int c = 0; c < cells; ++c) {
-      const vector x = centre_of(g_.mesh, slot, c), g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
+    for_each_cell(g_.mesh, slot, [&](int c, const vector& x) {
+      const vector g{field[cells + c], field[2 * cells + c], field[3 * cells + c]};
       const int s = shapes.star_of(x, g, u[c], width);
-      if (s < 0) continue;
+      if (s < 0) return;
       const std::size_t at = each * static_cast<std::size_t>(s);
       const double mass = u[c] * volume;
       to.add(at, mass);
@@ -110,7 +109,7 @@ std::vector<star_state> star_finder::sums_of(const star_shapes& shapes, std::siz
       to.add_vector(at + 4, volume * vector{u[cells + c], u[2 * cells + c], u[3 * cells + c]});
       to.add_vector(at + 7, mass * g);
       to.raise(static_cast<std::size_t>(s), u[c]);
-    }
+    });
   });
   std::vector<star_state> all(stars);
   for (std::size_t s = 0; s < stars; ++s) {

@@ -10,6 +10,7 @@
 
 #include "base/file.hpp"
 #include "star/driver/run.hpp"
+#include "star/test/course_test.hpp"
 #include "star/test/gas_run.hpp"
 
 namespace plx::star {
@@ -290,7 +291,7 @@ TEST(StarDiagnostics, RowsAreTheSameOnWorkersLocalitiesADeviceAndAfterARestart) 
   };
   const auto one = rows(1, 2, false, "cpu");
   EXPECT_EQ(rows(2, 1, true, "cpu"), one);
-  EXPECT_EQ(rows(1, 2, false, "emulated"), one);
+  EXPECT_EQ(rows(1, 2, false, tested()), one);
 }
 
 TEST(StarDiagnostics, NumbersOfOtherOptionsAreNotRestored) {
