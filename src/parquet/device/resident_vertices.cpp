@@ -23,7 +23,7 @@ using gpu::memory_kind;
 constexpr int n_streams = 3;
 constexpr std::size_t group_bytes = std::size_t{256} << 20;  // of the products of a group, if it has several slabs
 
-// What a slab reports, as the bits of doubles: changes by symmetrization, and the residual.
+// The numbers of a slab, as the bits of doubles: changes by symmetrization, and the residual.
 struct slab_numbers {
   std::uint64_t asymmetry[4], change;
 };
