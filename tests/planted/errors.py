@@ -136,6 +136,7 @@ QUANTUM_MONTE_CARLO = [
 ]  # fmt: skip
 
 _rotation, _bethe_salpeter = "src/parquet/equations/rotation.cpp", "src/parquet/equations/bethe_salpeter.cpp"
+_resident = "src/parquet/device/resident_vertices.cpp"
 
 PARQUET = [
     Planted("a frequency of the crossed rotation", _rotation,
@@ -156,6 +157,21 @@ PARQUET = [
     Planted("second order counted twice in the self-energy", "src/parquet/equations/schwinger_dyson.cpp",
             "2 * u_squared * g.particle_hole(q, m)", "u_squared * g.particle_hole(q, m)",
             "parquet_test", "ParquetSolver.Atom*:ParquetSolver.Agrees*"),
+    Planted("the factors of products on a device are exchanged", "src/parquet/device/streamed_products.cpp",
+            "multiply_item{own->gamma.data(), own->phi.data(),", "multiply_item{own->phi.data(), own->gamma.data(),",
+            "parquet_test", "StreamedProducts.*:SolverOnDevice.*"),
+    Planted("a momentum of a rotation on a device", "src/parquet/device/rotation_tables.hpp",
+            "hole ? n + m : m - 1 - np", "hole ? n - m : m - 1 - np",
+            "parquet_test", "ParquetOperations.*"),
+    Planted("slabs on a device that are skipped", _resident,
+            "for (int slab = g.first; slab < g.last; ++slab) {", "for (int slab = g.first + (g.last - g.first) / 4; slab < g.last; ++slab) {",
+            "parquet_test", "SolverOnDevice.Has*"),
+    Planted("streams of a device that do not wait for the weights", _resident,
+            "on_->streams[i].wait_for(s);", ";",
+            "parquet_test", "SolverOnDevice.Has*"),
+    Planted("the end of an iteration waits for one stream of the device", _resident,
+            "  on_->wait();\n  gpu::stream& s = on_->streams[0];", "  on_->streams[0].wait();\n  gpu::stream& s = on_->streams[0];",
+            "parquet_test", "SolverOnDevice.Has*"),
 ]  # fmt: skip
 
 _replay, _replay_build = "src/trace/replay.cpp", "src/trace/replay_build.cpp"

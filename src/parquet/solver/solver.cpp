@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/clock.hpp"
+#include "base/log.hpp"
 #include "base/text.hpp"
 #include "gpu/device.hpp"
 #include "gpu/error.hpp"
@@ -112,6 +113,8 @@ class loop {
           return;
         } catch (const gpu::error& e) {
           if (e.kind() != gpu::failure::out_of_memory) throw;
+          log_info("plx-parquet: slabs stream through the device, because vertices and history do not fit: {}",
+                   e.what());
         }
       streamed_.emplace(on, *grid_, streamed_products::lanes_for(on.get_runtime().worker_count()));
     });
