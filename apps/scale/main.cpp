@@ -1,4 +1,5 @@
-// plx-scale: replays one step of a measured run of plx-star on a simulated machine, and prints the result as JSON.
+// plx-scale: replays one step of a measured run of plx-star, or the end of a job and the loss of a locality, on a
+// simulated machine, and prints the result as JSON.
 //
 // Exit codes: 0 success; 2 invalid input, with one line on stderr.
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
+#include "job_events.hpp"
 #include "replay.hpp"
 #include "step_graph.hpp"
 #include "workload.hpp"
@@ -26,7 +28,7 @@ struct command_line {
   std::string platform;
   int localities = 1;
   std::vector<int> copies{1, 1, 1};
-  bool separate = false, all_to_all = false;
+  bool separate = false, all_to_all = false, events = false;
   exchange how;
   layout where;
   costs cost;
@@ -37,8 +39,8 @@ void declare(CLI::App& app, command_line& c) {
   const CLI::Range some(1, 1 << 20);
   const CLI::Range seconds(0.0, 1.0);
   app.add_option("workload", c.workloads,
-                 "measured workload (TOML, written by ./plx scale); prints a line of JSON for each")
-      ->required();
+                 "measured workload (TOML, written by ./plx scale); prints a line of JSON for each");
+  app.add_flag("--events", c.events, "the end of a job and the loss of a locality instead of a workload");
   app.add_option("--platform", c.platform, "hosts and links (XML of SimGrid)")->required();
   app.add_option("--localities", c.localities, "number of processes")->check(some);
   app.add_option("--workers", c.where.workers, "workers per locality")->check(some);
@@ -109,6 +111,20 @@ result<std::string> replay_all(const command_line& c, const std::string& path, p
       c.localities, c.where.workers, c.where.per_host, all.blocks.size(), c.how.coalesced, phases);
 }
 
+result<std::string> replay_events(const command_line& c, platform& machine) {
+  std::string all;
+  for (const job_event e : job_events) {
+    const work_graph g = graph_of(e, c.localities);
+    const auto r = machine.run(g, c.where, c.cost);
+    if (!r) return r.error();
+    const message_counts m = count_messages(g);
+    all += fmt::format(
+        "{}{{\"name\": \"{}\", \"time_s\": {}, \"messages\": {}, \"most_sent\": {}, \"most_received\": {}}}",
+        all.empty() ? "" : ", ", name_of(e), r->time_s, m.all, m.most_sent, m.most_received);
+  }
+  return fmt::format("{{\"localities\": {}, \"events\": [{}]}}\n", c.localities, all);
+}
+
 result<void> replay_each(command_line& c) {
   if (c.all_to_all && c.localities > 1024)
     return error{fmt::format("--all-to-all of {} localities is {} messages: expected at most 1024", c.localities,
@@ -116,6 +132,11 @@ result<void> replay_each(command_line& c) {
   if (auto fine = read_by_size(c); !fine) return fine.error();
   auto machine = platform::load(c.platform);
   if (!machine) return machine.error();
+  if (c.events) {
+    if (c.localities < 3) return error{fmt::format("--events of {} localities: expected at least 3", c.localities)};
+    const auto text = replay_events(c, *machine);
+    return text ? write_stdout(*text) : text.error();
+  }
   for (const std::string& path : c.workloads) {
     const auto text = replay_all(c, path, *machine);
     if (!text) return text.error();
@@ -134,6 +155,7 @@ int main(int argc, char** argv) {
   declare(options, c);
   try {
     options.parse(argc, argv);
+    if (c.events == !c.workloads.empty()) throw CLI::ValidationError("expected workloads, or --events");
   } catch (const CLI::ParseError& e) {
     return app::exit_of_parse(options, e);
   }

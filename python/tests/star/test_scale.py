@@ -75,8 +75,13 @@ def test_sweep_writes_table_and_pictures(blast, tmp_path, capsys):
     used = sum(table.numbers(name) for name in uses)
     assert used == pytest.approx(table["nodes"] * table["workers"] * table["time_s"])
     pictures = sorted(path.name for path in tmp_path.glob("*.png"))
-    assert pictures == ["scale_idle.png", "scale_messages.png", "scale_phases.png", "scale_strong.png", "scale_weak.png"]
-    assert "strong, coalesced" in capsys.readouterr().out
+    assert pictures == ["scale_events.png", "scale_idle.png", "scale_messages.png", "scale_phases.png", "scale_strong.png", "scale_weak.png"]
+    printed = capsys.readouterr().out
+    assert "strong, coalesced" in printed and "loss spreads" in printed
+    # On four nodes: three rounds to the root and back; a loss leaves three, which send each other a notice.
+    four = table.numbers("nodes") == 4
+    assert set(table.numbers("end_messages")[four]) == {18} and set(table.numbers("end_most")[four]) == {9}
+    assert set(table.numbers("loss_messages")[four]) == {6} and set(table.numbers("end_messages")[~four]) == {0}
 
 
 @needs_both
@@ -194,4 +199,4 @@ def test_pictures_are_drawn_from_a_table_with_one_curve(tmp_path):
         for nodes in (2, 4, 8):
             writer.writerow(["strong", 1, nodes, 4, 512] + [1.0 / nodes] * (len(columns) - 5))
     paths = draw_all(tmp_path, read_table(tmp_path / "scale.csv"))
-    assert len(paths) == 4 and all(path.stat().st_size > 5000 for path in paths)
+    assert len(paths) == 5 and all(path.stat().st_size > 5000 for path in paths)

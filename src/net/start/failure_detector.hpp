@@ -34,6 +34,9 @@ struct loss {
   std::string why;
 };
 
+/// The localities whose numbers differ from `here` by a power of two, modulo `size`, ascending.
+std::vector<locality_id> power_of_two_neighbours(locality_id here, unsigned size);
+
 class failure_detector {
  public:
   /// Listens. Requires: `m` outlives it.

@@ -117,20 +117,34 @@ std::string failure_detector::address() const {
   return a;
 }
 
-std::vector<locality_id> failure_detector::neighbours() const {
+namespace {
+
+void sort_once(std::vector<locality_id>& all) {
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
+}  // namespace
+
+std::vector<locality_id> power_of_two_neighbours(locality_id here, unsigned size) {
   std::vector<locality_id> all;
-  for (unsigned distance = 1; distance < job_.size; distance *= 2) {
-    all.push_back((job_.here + distance) % job_.size);
-    all.push_back((job_.here + job_.size - distance) % job_.size);
+  for (unsigned distance = 1; distance < size; distance *= 2) {
+    all.push_back((here + distance) % size);
+    all.push_back((here + size - distance) % size);
   }
+  sort_once(all);
+  return all;
+}
+
+std::vector<locality_id> failure_detector::neighbours() const {
+  std::vector<locality_id> all = power_of_two_neighbours(job_.here, job_.size);
   // The next localities on this host in both directions: they share its memory, which a death may corrupt.
   for (const unsigned step : {1u, job_.size - 1}) {
     locality_id other = (job_.here + step) % job_.size;
     while (!job_.near(other)) other = (other + step) % job_.size;
     if (other != job_.here) all.push_back(other);
   }
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
+  sort_once(all);
   return all;
 }
 

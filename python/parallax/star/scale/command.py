@@ -18,7 +18,7 @@ from ...tables import read_table
 from ...text import percent, plural, seconds
 from ..run import Run
 from .check import compare, table, write_tables
-from .machine import Program, Replay, Setting, phases, read_costs, uses
+from .machine import Program, Replay, Setting, events, phases, read_costs, uses
 from .pictures import check_picture, scaling_pictures
 from .workload import RealRuns, read_workload
 
@@ -36,8 +36,9 @@ def scale(options) -> int:
         raise ReadError(options.run, "nothing to replay: more nodes than blocks")
     if sys.stderr.isatty():
         print(file=sys.stderr)
-    write_table(out / "scale.csv", done)
-    print("\n".join(summary(done)))
+    of_job = {nodes: program.events(nodes) for nodes in sorted({replay.setting.localities for _, replay in done})}
+    write_table(out / "scale.csv", done, of_job)
+    print("\n".join([*summary(done), "", *summary_of_events(of_job)]))
     for path in draw_all(out, read_table(out / "scale.csv")):
         print(f"picture: {path}")
     return 0
@@ -52,6 +53,22 @@ def summary(done: list) -> list:
         cells = [by_key.get((curve, way, nodes)) for curve in ("strong", "weak") for way in (True, False)]
         lines.append(f"{nodes:>6}  " + "  ".join(f"{_cell(r):>19}" for r in cells))
     return lines
+
+
+def summary_of_events(of_job: dict) -> list:
+    """A line per number of nodes: time of each event of a job, and the messages of the busiest node."""
+    names = ("end of a run", "processes leave", "loss spreads", "loss is settled")
+    lines = ["end of a job and loss of a node: time, and messages of the busiest node", ""]
+    lines.append(f"{'nodes':>6}  " + "  ".join(f"{name:>19}" for name in names))
+    for nodes, found in of_job.items():
+        if found:
+            cells = [f"{seconds(found[e]['time_s'])} {_most(found[e])}" for e in events]
+            lines.append(f"{nodes:>6}  " + "  ".join(f"{cell:>19}" for cell in cells))
+    return lines
+
+
+def _most(event: dict) -> int:
+    return max(event["most_sent"], event["most_received"])
 
 
 def _cell(replay) -> str:
@@ -139,23 +156,28 @@ columns = (
     + [f"{use}_core_s" for use in uses]
     + [f"stepping_{use}_core_s" for use in uses]
     + ["messages", "bytes", "replay_s"]
+    + [f"{event}_{what}" for event in events for what in ("s", "messages", "most")]
 )
 
 
-def row(curve: str, replay: Replay) -> list:
+def row(curve: str, replay: Replay, of_job: dict) -> list:
     setting = replay.setting
+    event_cells = [cell for e in events for cell in (
+        (of_job[e]["time_s"], of_job[e]["messages"], _most(of_job[e])) if e in of_job else (0, 0, 0))]
     return [
         curve, int(setting.coalesced), setting.localities, setting.workers, replay.blocks, replay.time_s,
         *(replay.times[phase] for phase in phases), *(replay.use(use) for use in uses),
         *(replay.uses["stepping"][use] for use in uses), replay.messages, replay.bytes, round(replay.took_s, 3),
+        *event_cells,
     ]
 
 
-def write_table(path: Path, done: list) -> None:
+def write_table(path: Path, done: list, of_job: dict) -> None:
+    """`of_job`: Program.events() by number of nodes."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
-        writer.writerows(row(curve, replay) for curve, replay in done)
+        writer.writerows(row(curve, replay, of_job[replay.setting.localities]) for curve, replay in done)
 
 
 def draw_all(folder: Path, table) -> list:

@@ -15,6 +15,7 @@ from ... import ReadError
 
 uses = ("work", "overhead", "core", "local", "late", "network", "imbalance", "reduction")
 phases = ("stepping", "summing", "looking", "changing")
+events = ("end", "leave", "loss", "settle")  # of a job, apps/scale/job_events.hpp
 
 
 @dataclass
@@ -129,7 +130,8 @@ class Program:
 
     def __init__(self, program: Path, workload: Path | list, platform: Path, costs: Costs):
         self.workloads = [str(path) for path in (workload if isinstance(workload, list) else [workload])]
-        self.command = [str(program), *self.workloads, "--platform", str(platform), *costs.arguments()]
+        self.options = ["--platform", str(platform), *costs.arguments()]
+        self.program = str(program)
 
     def run(self, setting: Setting) -> Replay:
         """The Replay of the first workload."""
@@ -138,17 +140,27 @@ class Program:
     def run_each(self, setting: Setting) -> list:
         """A Replay of each workload."""
         begin = time.monotonic()
-        try:
-            done = subprocess.run([*self.command, *setting.arguments()], capture_output=True, text=True)
-        except OSError as error:
-            raise ReadError(self.command[0], error.strerror or str(error)) from None
-        if done.returncode != 0:
-            said = (done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"])[-1]
-            raise ReadError(self.command[0], said.removeprefix("plx-scale: "))
-        replays = [_read(json.loads(line), setting) for line in done.stdout.splitlines()]
+        replays = [_read(json.loads(line), setting) for line in self._lines([*self.workloads, *setting.arguments()])]
         for replay in replays:
             replay.took_s = (time.monotonic() - begin) / len(replays)
         return replays
+
+    def events(self, localities: int) -> dict:
+        """By event: time_s; messages of all, most_sent and most_received by one locality. None for fewer than three."""
+        if localities < 3:
+            return {}
+        (line,) = self._lines(["--events", f"--localities={localities}"])
+        return {event["name"]: event for event in json.loads(line)["events"]}
+
+    def _lines(self, arguments: list) -> list:
+        try:
+            done = subprocess.run([self.program, *arguments, *self.options], capture_output=True, text=True)
+        except OSError as error:
+            raise ReadError(self.program, error.strerror or str(error)) from None
+        if done.returncode != 0:
+            said = (done.stderr.strip().splitlines() or [f"ended with code {done.returncode}"])[-1]
+            raise ReadError(self.program, said.removeprefix("plx-scale: "))
+        return done.stdout.splitlines()
 
 
 def _read(data: dict, setting: Setting) -> Replay:

@@ -1,0 +1,38 @@
+// The end of a job and the loss of one locality, as graphs of the messages that net sends between all localities.
+//
+// Thread safety: none. Cost: some us per message; messages that go the same way at the same time are one node of the
+// graph with several parts. Example: job_events_test.cpp
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "work_graph.hpp"
+
+namespace plx::scale {
+
+enum class job_event {
+  end,    ///< net/start/termination.hpp: all report to the root, which asks all for their counts twice
+  leave,  ///< net/start/failure_detector.hpp: the end of each locality spreads over the connections of the detector
+  loss,   ///< the same: a locality is lost, those connected to it notice, and the loss spreads
+  settle  ///< net/group/call.cpp: localities that notice the loss by their own connections report the end of the
+          ///< communicator to all others; net/agas/agas.hpp: one directory asks all others whether they have settled it
+};
+constexpr const char* name_of(job_event e) {
+  constexpr std::array names{"end", "leave", "loss", "settle"};
+  return names[static_cast<std::size_t>(e)];
+}
+inline constexpr std::array job_events{job_event::end, job_event::leave, job_event::loss, job_event::settle};
+
+/// Work: none. Parcels of net have 64 bytes, notices of the failure detector 12; the last locality is the lost one.
+/// Requires: localities >= 3.
+work_graph graph_of(job_event e, int localities);
+
+/// Messages of a graph, counting parts.
+struct message_counts {
+  std::uint64_t all = 0;
+  std::uint64_t most_sent = 0, most_received = 0;  ///< by the locality that sends, or receives, most
+};
+message_counts count_messages(const work_graph& g);
+
+}  // namespace plx::scale
