@@ -24,7 +24,6 @@ namespace {
 // The functions of cuBLAS.
 struct functions {
   decltype(cublasCreate_v2)* create = nullptr;
-  decltype(cublasDestroy_v2)* destroy = nullptr;
   decltype(cublasSetStream_v2)* set_stream = nullptr;
   decltype(cublasZgemmStridedBatched)* zgemm = nullptr;
   decltype(cublasGetStatusString)* text = nullptr;
@@ -47,10 +46,9 @@ library open_library() {
     return l;
   }
   l.file.emplace(*std::move(opened));
-  const bool found = l.file->find("cublasCreate_v2", l.f.create) && l.file->find("cublasDestroy_v2", l.f.destroy) &&
-                     l.file->find("cublasSetStream_v2", l.f.set_stream) &&
-                     l.file->find("cublasZgemmStridedBatched", l.f.zgemm) &&
-                     l.file->find("cublasGetStatusString", l.f.text);
+  const bool found =
+      l.file->find("cublasCreate_v2", l.f.create) && l.file->find("cublasSetStream_v2", l.f.set_stream) &&
+      l.file->find("cublasZgemmStridedBatched", l.f.zgemm) && l.file->find("cublasGetStatusString", l.f.text);
   if (!found) l.missing = fmt::format("{} lacks required functions: expected cuBLAS of CUDA {}", name, major);
   return l;
 }
@@ -95,15 +93,14 @@ cublasHandle_t handle_of(cudaStream_t stream) {
   if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) fail(e, "cudaGetDevice", cudaGetErrorString(e));
   const std::lock_guard guard(lock);
   cublasHandle_t& handle = all[{device, stream}];
-  if (handle != nullptr) return handle;
-  cublasStatus_t created = CUBLAS_STATUS_NOT_INITIALIZED, set = CUBLAS_STATUS_SUCCESS;
-  on_a_thread([&] {
-    if (cudaSetDevice(device) != cudaSuccess) return;
-    created = the_library().f.create(&handle);
-    if (created == CUBLAS_STATUS_SUCCESS) set = the_library().f.set_stream(handle, stream);
-  });
-  expect(created, "cublasCreate");
-  expect(set, "cublasSetStream");
+  if (handle == nullptr) {
+    cublasStatus_t created = CUBLAS_STATUS_NOT_INITIALIZED;
+    on_a_thread([&] {
+      if (cudaSetDevice(device) == cudaSuccess) created = the_library().f.create(&handle);
+    });
+    expect(created, "cublasCreate");
+  }
+  expect(the_library().f.set_stream(handle, stream), "cublasSetStream");
   return handle;
 }
 
