@@ -4,9 +4,13 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <mutex>
+#include <string>
+#include <string_view>
 
+#include "gpu/cpu/cpu_backend.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/localities_test.hpp"
 
@@ -88,6 +92,42 @@ TEST(GravityField, HasTheBitsOfASolutionAndLeavesTheRunAsItIs) {
       SCOPED_TRACE(sets.back() + " on localities: " + std::to_string(n));
       expect_same(run_to_end(n, sets, true), without);
     }
+}
+
+/// A backend of the emulated device that counts launches of the pass that computes potential and acceleration, also
+/// those that are recorded in the graph of a step.
+struct launch_counter {
+  static inline std::atomic<int> launches{0};
+  static const gpu::backend& get() {
+    static const gpu::backend b = [] {
+      gpu::backend counting = gpu::cpu::table();
+      counting.launch = [](gpu::native_device d, const gpu::any_operation& op, const gpu::launch& where,
+                           const void* items, unsigned n, gpu::item_errors errors) {
+        launches += std::string_view(op.name) == "star.gravity.accelerations";
+        return gpu::cpu::table().launch(d, op, where, items, n, errors);
+      };
+      return counting;
+    }();
+    return b;
+  }
+};
+
+// A field is computed once for the state at the start; after a step nothing is.
+TEST(GravityField, AStepLeavesTheFieldOfItsFinalState) {
+  const auto in = blast(with(blast_with_gravity, {"run.device=emulated"}));
+  const setup s = in->prepare().value();
+  runtime rt({.workers = 2});
+  simulation sim(*in, s, rt);
+  ASSERT_TRUE(sim.take_device(&launch_counter::get()));
+  sim.start();
+  for (int i = 0; i < 2; ++i) sim.gravity();
+  EXPECT_EQ(launch_counter::launches, 1);
+  ASSERT_TRUE(sim.step());  // a regrid check follows the second one
+  ASSERT_FALSE(sim.is_ahead());
+  const int stepped = launch_counter::launches;
+  EXPECT_GT(stepped, 1);
+  sim.gravity();
+  EXPECT_EQ(launch_counter::launches, stepped);
 }
 
 }  // namespace
