@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -24,7 +25,6 @@
 #include "program.hpp"
 #include "rt/runtime.hpp"
 #include "star/driver/agreement.hpp"
-#include "star/driver/make_model.hpp"
 #include "star/driver/run.hpp"
 
 namespace {

@@ -1,8 +1,8 @@
 # Fails if an object of the kernels defines symbols that the linker may share with other objects (weak ones): it could
 # keep the copy compiled for a wider instruction set and run it on a machine that lacks it.
-# cmake -DNM=nm "-DOBJECTS=a.o|b.o" -P check_weak_symbols.cmake
+# cmake -DNM=nm "-DOBJECTS=a.o|b.o" -DPATTERN=names -P check_weak_symbols.cmake
 string(REPLACE "|" ";" OBJECTS "${OBJECTS}")
-list(FILTER OBJECTS INCLUDE REGEX "kernel_[a-z0-9]+\\.cpp")
+list(FILTER OBJECTS INCLUDE REGEX "(${PATTERN})\\.cpp")
 list(LENGTH OBJECTS count)
 if(count EQUAL 0)
   message(FATAL_ERROR "no objects of the kernels were given")

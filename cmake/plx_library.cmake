@@ -50,37 +50,34 @@ function(plx_library name)
   endif()
 endfunction()
 
-# plx_kernels(LEFT_OUT): options of the sources kernel/kernel_ISA.cpp of this folder, one per instruction set, of which one
-# is selected at run time (src/star/hydro/isa.hpp). Without contraction to fused multiply-adds, so that all of them give the
-# same bits. LEFT_OUT: a pattern of the sources that this processor does not have, for plx_library(WITHOUT).
-set(PLX_IS_X86 FALSE)
-if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
-  set(PLX_IS_X86 TRUE)
-endif()
-function(plx_kernels left_out)
-  set(flags -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math)
-  set_source_files_properties(kernel/kernel_baseline.cpp PROPERTIES COMPILE_OPTIONS "${flags}")
-  set(${left_out} kernel_avx PARENT_SCOPE)
-  if(PLX_IS_X86)
-    set(${left_out} "" PARENT_SCOPE)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      # GCC 12 warns about the undefined operands inside its own AVX-512 header.
-      set(quiet -Wno-uninitialized -Wno-maybe-uninitialized)
-    endif()
-    set_source_files_properties(kernel/kernel_avx2.cpp PROPERTIES COMPILE_OPTIONS "${flags};-march=x86-64-v3")
-    set_source_files_properties(kernel/kernel_avx512.cpp PROPERTIES COMPILE_OPTIONS "${flags};-march=x86-64-v4;${quiet}")
+# plx_kernels(NAME HEADER ISAS baseline avx2 ... [OPTIONS options]): adds to plx_NAME the code of HEADER, a path from src,
+# once per instruction set that this processor family has, each in a source of its own that defines PLX_ISA to
+# isa_baseline, isa_avx2, ... The program selects one of them at run time. Without contraction to fused multiply-adds,
+# so that all of them give the same bits. A test checks that their objects define no symbols that the linker may share.
+function(plx_kernels name header)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ISAS;OPTIONS")
+  set(march_avx2 -march=x86-64-v3)
+  set(march_avx512 -march=x86-64-v4)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # GCC 12 warns about the undefined operands inside its own AVX-512 header.
+    list(APPEND march_avx512 -Wno-uninitialized -Wno-maybe-uninitialized)
   endif()
-endfunction()
-
-# plx_kernel_library(NAME): what a library with such sources needs besides: a definition, and a test that their objects
-# define no symbols that the linker may share.
-function(plx_kernel_library name)
-  if(PLX_IS_X86)
-    target_compile_definitions(plx_${name} PRIVATE PLX_HYDRO_X86)
+  if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
+    set(arg_ISAS baseline)
   endif()
+  cmake_path(GET header STEM stem)
+  foreach(isa ${arg_ISAS})
+    set(source ${CMAKE_CURRENT_BINARY_DIR}/${stem}_${isa}.cpp)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#define PLX_ISA isa_${isa}\n#include \"${header}\"\n")
+    target_sources(plx_${name} PRIVATE ${source})
+    set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS
+      "-O3;-ffp-contract=off;-fno-math-errno;-fno-trapping-math;${march_${isa}};${arg_OPTIONS}")
+    list(APPEND patterns ${stem}_${isa})
+  endforeach()
   if(PLX_BUILD_TESTS AND NOT PLX_SANITIZE)
+    list(JOIN patterns "|" pattern)
     add_test(NAME ${name}.weak_symbols
-      COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:plx_${name}>,|>"
+      COMMAND ${CMAKE_COMMAND} -DNM=${CMAKE_NM} "-DOBJECTS=$<JOIN:$<TARGET_OBJECTS:plx_${name}>,|>" "-DPATTERN=${pattern}"
               -P ${PROJECT_SOURCE_DIR}/cmake/check_weak_symbols.cmake)
     set_tests_properties(${name}.weak_symbols PROPERTIES LABELS ${name})
   endif()

@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "mesh/border/flux_halo.hpp"
-#include "mesh/border/halo.hpp"
+#include "mesh/between/halo.hpp"
 #include "star/gravity/passes.hpp"
 #include "star/gravity/self_gravity.hpp"
 #include "star/runners/stage_borders.hpp"

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "mesh/border/halo.hpp"
-#include "mesh/tree/curve_cut.hpp"
+#include "mesh/between/halo.hpp"
+#include "mesh/tree/curve_parts.hpp"
 #include "stages.hpp"
 
 namespace plx::scale {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "mesh/between/tile.hpp"
+#include "mesh/between/gather.hpp"
 #include "mesh/tree/block_mesh.hpp"
 #include "star/gravity/options.hpp"
 

@@ -20,7 +20,7 @@
 #include "gpu_program.hpp"
 #include "report.hpp"
 #include "star/device/device_gas.hpp"
-#include "star/device/rows/test/gas_cases_test.hpp"
+#include "star/device/test/gas_cases_test.hpp"
 
 namespace {
 

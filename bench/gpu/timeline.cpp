@@ -23,7 +23,7 @@
 #include "report.hpp"
 #include "rt/runtime.hpp"
 #include "star/device/device_gas.hpp"
-#include "star/device/rows/test/gas_cases_test.hpp"
+#include "star/device/test/gas_cases_test.hpp"
 
 namespace {
 

@@ -17,7 +17,7 @@
 #include "gpu/testing/operation_table.hpp"
 #include "ladder/block_rows.hpp"
 #include "parquet/device/rows/operation_rows.hpp"
-#include "star/device/rows/operation_rows.hpp"
+#include "star/device/test/operation_rows.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "harness.hpp"
-#include "star/exact/riemann.hpp"
+#include "star/exact/shocks.hpp"
 
 namespace plx::star::validation {
 namespace {

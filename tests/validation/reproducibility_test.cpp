@@ -7,7 +7,7 @@
 
 #include "harness.hpp"
 #include "mesh/files/checkpoint.hpp"
-#include "star/driver/identity.hpp"
+#include "star/driver/options.hpp"
 
 namespace plx::star::validation {
 namespace {

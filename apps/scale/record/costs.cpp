@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
-#include "mesh/border/halo.hpp"
+#include "mesh/between/halo.hpp"
 #include "mesh/tree/regrid.hpp"
 #include "net/job.hpp"
 #include "rt/async.hpp"

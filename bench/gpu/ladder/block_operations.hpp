@@ -11,7 +11,7 @@
 
 namespace plx::star::device {
 
-/// A block with all its ghost cells (tiles_body.hpp).
+/// A block with all its ghost cells (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(gather_block, gather_item);
 /// One Runge-Kutta stage of a block (full3d_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_block_stage, advance_item);

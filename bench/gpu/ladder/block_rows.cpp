@@ -1,7 +1,7 @@
 #include "block_rows.hpp"
 
 #include "block_operations.hpp"
-#include "star/device/rows/operation_case_detail.hpp"
+#include "star/device/test/operation_case_detail.hpp"
 
 namespace plx::star::device {
 namespace {

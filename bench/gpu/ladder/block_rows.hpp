@@ -1,6 +1,6 @@
 // The rows of the operations of single blocks in the table of operations (gpu/testing/operation_table.hpp).
 //
-// Thread safety: pure. Cost: as star/device/rows/operation_rows.hpp. Example: tests/gpu/operations_test.cpp
+// Thread safety: pure. Cost: as star/device/test/operation_rows.hpp. Example: tests/gpu/operations_test.cpp
 #pragma once
 
 #include <vector>

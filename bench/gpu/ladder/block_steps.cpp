@@ -9,7 +9,7 @@
 #include "base/assert.hpp"
 #include "block_operations.hpp"
 #include "gpu/buffer.hpp"
-#include "mesh/between/tile.hpp"
+#include "mesh/between/gather.hpp"
 #include "rt/async.hpp"
 #include "rt/future.hpp"
 #include "star/device/data/mesh_tables.hpp"

@@ -8,7 +8,7 @@
 
 #include "gpu/cpu/cpu_backend.hpp"
 #include "rt/runtime.hpp"
-#include "star/device/rows/test/gas_cases_test.hpp"
+#include "star/device/test/gas_cases_test.hpp"
 
 namespace plx::star::device {
 namespace {

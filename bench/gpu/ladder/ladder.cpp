@@ -39,7 +39,7 @@
 #include "rt/async.hpp"
 #include "rt/future.hpp"
 #include "rt/runtime.hpp"
-#include "star/device/rows/test/gas_cases_test.hpp"
+#include "star/device/test/gas_cases_test.hpp"
 #include "star/device/test/reference_stepper_test.hpp"
 #include "star/hydro/stage.hpp"
 

@@ -1,5 +1,6 @@
 // The inner loops between levels: means of eight cells, limited prolongation. One source (level_kernels_body.hpp),
-// compiled for the baseline and, on x86-64, for AVX2; the version is selected once, at run time. Private to mesh.
+// compiled for the baseline and, on x86-64, for x86-64-v3 with AVX2 (plx_kernels in cmake/plx_library.cmake); the
+// version is selected once, at run time. Private to mesh.
 //
 // All versions give the same results to the last bit: no reassociation, no fused multiply-add.
 //
@@ -20,14 +21,14 @@ struct level_kernels {
   void (*prolong_box)(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box, limiter rule);
 };
 
-namespace baseline {
+namespace isa_baseline {
 extern const level_kernels kernels;
 }
-#ifdef PLX_MESH_X86
-namespace avx2 {
+#ifdef __x86_64__
+namespace isa_avx2 {
 extern const level_kernels kernels;
 }
-/// Does this machine support AVX2?
+/// Does this machine support the instructions of x86-64-v3?
 bool machine_has_avx2();
 #endif
 

@@ -1,4 +1,4 @@
-// The body of level_kernels_*.cpp; the including file defines PLX_MESH_ISA, the namespace of its instruction set.
+// The loops of level_kernels.hpp for one instruction set; the including file defines PLX_ISA, its namespace.
 //
 // Everything here is static and forced inline: for an inline function shared between objects that are compiled for
 // different machines, the linker could keep a copy that this machine cannot execute.
@@ -15,7 +15,7 @@
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"
 
-namespace plx::mesh::PLX_MESH_ISA {
+namespace plx::mesh::PLX_ISA {
 
 namespace {
 
@@ -178,6 +178,6 @@ void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box&
 extern const level_kernels kernels;
 const level_kernels kernels{restrict_box, prolong_box};
 
-}  // namespace plx::mesh::PLX_MESH_ISA
+}  // namespace plx::mesh::PLX_ISA
 
 #pragma GCC diagnostic pop

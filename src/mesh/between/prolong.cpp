@@ -2,9 +2,8 @@
 
 #include <cmath>
 
+#include "mesh/between/family_limits.hpp"
 #include "mesh/between/level_kernels.hpp"
-#include "mesh/between/positive_family.hpp"
-#include "mesh/between/shared_limiter.hpp"
 
 namespace plx::mesh {
 
@@ -183,6 +182,20 @@ void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box&
   prolong_variables(coarse, fine, fine_box, fine_box, variables, rule);
   if (is_gas) keep_internal_energies(at, static_cast<int>(variables.size()), coarse, fine, fine_box);
 }
+
+#ifdef __x86_64__
+bool machine_has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
+         __builtin_cpu_supports("bmi2");
+}
+
+const level_kernels& fastest_kernels() {
+  static const level_kernels& fastest = machine_has_avx2() ? isa_avx2::kernels : isa_baseline::kernels;
+  return fastest;
+}
+#else
+const level_kernels& fastest_kernels() { return isa_baseline::kernels; }
+#endif
 
 void restrict_box(const grid_view& fine, const grid_view& coarse, const cell_box& box, int variables) {
   fastest_kernels().restrict_box(fine, coarse, box, variables);

@@ -30,7 +30,7 @@ struct cell_box {
 /// The value is c + (+-sx +-sy +-sz) / 4 with limited slopes s per coarse cell. The mean of the eight is c to rounding;
 /// no value leaves the range of c and its six neighbours; linear fields are exact where the limiter does not act.
 /// Variables with a density, a momentum and an energy: then each fine cell also keeps a part of the coarse cell's
-/// internal energy, and the range holds for densities only (mesh/between/positive_family.hpp). A fine cell's value does
+/// internal energy, and the range holds for densities only (mesh/between/family_limits.hpp). A fine cell's value does
 /// not depend on the box. Requires: coarse cells of the box and their six neighbours; the coarse array may be read up
 /// to eight doubles beyond those (a tile_scratch has this margin at both ends).
 void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "mesh/between/gather.hpp"
-#include "mesh/field/flux_register.hpp"
+#include "mesh/field/face_fluxes.hpp"
 #include "mesh/test/test_meshes.hpp"
 #include "mesh/tree/regrid.hpp"
 

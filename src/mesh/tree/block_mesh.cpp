@@ -181,4 +181,190 @@ std::span<const coarse_box> block_mesh::coarse_boxes(slot_id slot, bool faces_on
   return box_lists_[blocks_[slot].boxes[faces_only ? 1 : 0]].boxes;
 }
 
+// ---- the table of neighbours
+
+namespace {
+
+// Moves to the neighbouring location; false if that is outside the domain.
+bool step(const domain& d, location& l, const std::array<int, 3>& dir) {
+  for (int a = 0; a < 3; ++a) {
+    const auto n = static_cast<std::int32_t>(d.blocks_along(a, l.level));
+    l.x[a] += dir[a];
+    if (l.x[a] >= 0 && l.x[a] < n) continue;
+    if (!d.is_periodic(a)) return false;
+    l.x[a] = l.x[a] < 0 ? n - 1 : 0;  // a step is one block long; a sum of two positions could overflow
+  }
+  return true;
+}
+
+// Children of the location in direction `dir` that touch the block from which the direction is taken: at its near side
+// along the axes of the direction, at either half along the others. Returns how many; the first `count` of `children`
+// are set.
+int touching_children(const std::array<int, 3>& dir, std::array<int, 4>& children) {
+  children[0] = (dir[0] < 0 ? 1 : 0) | (dir[1] < 0 ? 2 : 0) | (dir[2] < 0 ? 4 : 0);
+  int count = 1;
+  for (int a = 0; a < 3; ++a) {
+    if (dir[a] != 0 || count > 2) continue;
+    for (int c = 0; c < count; ++c) children[count + c] = children[c] | 1 << a;
+    count *= 2;
+  }
+  return count;
+}
+
+}  // namespace
+
+result<neighbour> block_mesh::look(const location& from, int direction) const {
+  const auto dir = direction_of(direction);
+  location l = from;
+  if (!step(domain_, l, dir)) return neighbour{};
+  const slot_id found = curve_[candidate(l)];
+  if (level(found) == l.level) return neighbour{relation::same, 1, {found, no_slot, no_slot, no_slot}};
+  const auto unbalanced = [&] {
+    return error{fmt::format("the mesh is not 2:1 balanced at level {} ({}, {}, {})", from.level, from.x[0], from.x[1],
+                             from.x[2])};
+  };
+  if (level(found) < l.level) {
+    if (level(found) < l.level - 1) return unbalanced();
+    return neighbour{relation::coarser, 1, {found, no_slot, no_slot, no_slot}};
+  }
+  neighbour result{relation::finer, 0, {no_slot, no_slot, no_slot, no_slot}};
+  std::array<int, 4> children{};
+  result.count = static_cast<std::uint8_t>(touching_children(dir, children));
+  for (int c = 0; c < result.count; ++c) {
+    result.slots[c] = find(child_of(l, children[c]));
+    if (result.slots[c] == no_slot) return unbalanced();
+  }
+  return result;
+}
+
+result<void> block_mesh::link(const block_mesh* previous) {
+  touching_.clear();
+  box_lists_.clear();
+  if (previous != nullptr) box_lists_ = previous->box_lists_;
+  for (const slot_id slot : curve_) {
+    if (previous != nullptr && take_over(slot, *previous)) continue;
+    if (auto r = link(slot); !r) return r.error();
+  }
+  return {};
+}
+
+// The neighbours of a block are unchanged if all blocks among them still exist.
+bool block_mesh::take_over(slot_id slot, const block_mesh& previous) {
+  const auto lives_in_both = [&](slot_id s) {
+    return previous.is_live(s) && is_live(s) && previous.where(s) == where(s);
+  };
+  if (!lives_in_both(slot)) return false;
+  const auto around = previous.touching(slot);
+  if (!std::all_of(around.begin(), around.end(), lives_in_both)) return false;
+  block& b = blocks_[slot];
+  const int position = b.position;
+  const std::int32_t votes = b.coarsen_votes;
+  b = previous.blocks_[slot];
+  b.position = position;
+  b.coarsen_votes = votes;
+  b.touching_begin = static_cast<std::uint32_t>(touching_.size());
+  touching_.insert(touching_.end(), around.begin(), around.end());
+  b.touching_end = static_cast<std::uint32_t>(touching_.size());
+  return true;
+}
+
+result<void> block_mesh::link(slot_id slot) {
+  block& b = blocks_[slot];
+  b.masks = {};
+  for (int d = 0; d < direction_count; ++d) {
+    if (d == self_direction) {
+      b.around[d] = {relation::same, 1, {slot, no_slot, no_slot, no_slot}};
+    } else {
+      auto found = look(b.where, d);
+      if (!found) return found.error();
+      b.around[d] = found.value();
+    }
+    b.masks[static_cast<int>(b.around[d].kind)] |= 1u << d;
+  }
+  count_faces(b);
+  list_touching(b);
+  const std::uint32_t coarser = b.masks[static_cast<int>(relation::coarser)];
+  b.boxes = {boxes_for(coarser), boxes_for(coarser & face_directions())};
+  for (const coarse_box& box : box_lists_[b.boxes[0]].boxes)
+    PLX_ASSERT(b.around[box.direction].kind != relation::finer, slot, box.direction);
+  return {};
+}
+
+void block_mesh::count_faces(block& b) {
+  for (int f = 0; f < face_count; ++f) {
+    const neighbour& n = b.around[face_direction(f)];
+    if (n.kind == relation::finer) ++b.finer_faces;
+    if (n.kind != relation::coarser) continue;
+    PLX_ASSERT_LT(b.coarser_face_count, 3);
+    b.coarser_faces[b.coarser_face_count++] = {f, n.slots[0]};
+  }
+}
+
+void block_mesh::list_touching(block& b) {
+  b.touching_begin = static_cast<std::uint32_t>(touching_.size());
+  for (const neighbour& n : b.around)
+    for (int i = 0; i < n.count; ++i)
+      if (n.slots[i] != curve_[b.position]) touching_.push_back(n.slots[i]);
+  const auto begin = touching_.begin() + b.touching_begin;
+  std::sort(begin, touching_.end());
+  touching_.erase(std::unique(begin, touching_.end()), touching_.end());
+  b.touching_end = static_cast<std::uint32_t>(touching_.size());
+}
+
+namespace {
+
+struct range {
+  int lo, hi;
+};
+
+// Coarse cells under the ghost cells in a direction along one axis, and the region of a direction along it.
+range ghosts_under(int dir, int half) {
+  return dir < 0 ? range{-(ghosts + 1) / 2, 0} : dir > 0 ? range{half, half + (ghosts + 1) / 2} : range{0, half};
+}
+range region(int dir, int half) {
+  return dir < 0 ? range{-ghosts, 0} : dir > 0 ? range{half, half + ghosts} : range{0, half};
+}
+
+// Extends `box` (in region e) by the cells of the stencil of `target` (under direction t) that are in e: its own cells
+// and those one step along one axis.
+void add_stencil(coarse_box& box, const std::array<int, 3>& e, const std::array<int, 3>& t, int half) {
+  for (int grown = -1; grown < 3; ++grown) {
+    std::array<range, 3> part{};
+    bool empty = false;
+    for (int a = 0; a < 3; ++a) {
+      const range target = ghosts_under(t[a], half), own = region(e[a], half);
+      const int more = a == grown ? 1 : 0;
+      part[a] = {std::max(target.lo - more, own.lo), std::min(target.hi + more, own.hi)};
+      empty = empty || part[a].lo >= part[a].hi;
+    }
+    if (empty) continue;
+    const bool first = box.hi[0] == box.lo[0];
+    for (int a = 0; a < 3; ++a) {
+      box.lo[a] = static_cast<std::int8_t>(first ? part[a].lo : std::min<int>(box.lo[a], part[a].lo));
+      box.hi[a] = static_cast<std::int8_t>(first ? part[a].hi : std::max<int>(box.hi[a], part[a].hi));
+    }
+  }
+}
+
+}  // namespace
+
+// The coarse tile is filled in the coarser regions and, for slopes, one cell around their ghost cells. Those cells are
+// in regions of the same or the coarser level, or outside the domain: a finer one would touch the coarser block and
+// violate the 2:1 balance.
+std::uint16_t block_mesh::boxes_for(std::uint32_t coarser) {
+  const auto known =
+      std::find_if(box_lists_.begin(), box_lists_.end(), [&](const box_list& l) { return l.coarser == coarser; });
+  if (known != box_lists_.end()) return static_cast<std::uint16_t>(known - box_lists_.begin());
+  box_list list{coarser, {}};
+  const int half = block_size() / 2;
+  for (int e = 0; e < direction_count; ++e) {
+    coarse_box box{static_cast<std::uint8_t>(e), {}, {}};
+    for (int t = 0; t < direction_count; ++t)
+      if (coarser >> t & 1) add_stencil(box, direction_of(e), direction_of(t), half);
+    if (box.hi[0] != box.lo[0]) list.boxes.push_back(box);
+  }
+  box_lists_.push_back(std::move(list));
+  return static_cast<std::uint16_t>(box_lists_.size() - 1);
+}
+
 }  // namespace plx::mesh

@@ -50,7 +50,7 @@ struct face_neighbour {
   slot_id slot = no_slot;
 };
 
-/// A box of cells of a coarse tile that must be filled before ghost cells are prolonged (mesh/between/coarse_tile.hpp):
+/// A box of cells of a coarse tile that must be filled before ghost cells are prolonged (mesh/between/gather.cpp):
 /// cells lo <= c < hi, where 0 is the first cell under the block, all in the region of one direction.
 struct coarse_box {
   std::uint8_t direction = 0;

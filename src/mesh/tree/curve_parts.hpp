@@ -1,7 +1,8 @@
-// The partition of blocks among localities: part p of the curve is [begin(p), end(p)).
+// The partition of blocks among localities, in consecutive parts of the curve: which blocks a part has, and where to
+// cut the curve for parts of about equal cost.
 //
-// Thread safety: const; any thread. Cost: part_of is a binary search among the parts. Example:
-// mesh/border/test/halo_test.cpp
+// Thread safety: const; any thread. Cost: part_of is a binary search among the parts; cut_curve is O(blocks).
+// Example: mesh/between/test/halo_test.cpp, mesh/tree/test/curve_cut_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@
 
 namespace plx::mesh {
 
-/// The curve of blocks, divided into consecutive parts; some may be empty.
+/// The curve of blocks, divided into consecutive parts, of which some may be empty: part p is [begin(p), end(p)).
 class curve_parts {
  public:
   /// One part with all blocks.
@@ -37,5 +38,11 @@ class curve_parts {
  private:
   std::vector<std::int32_t> begin_;  // one more than parts
 };
+
+/// Owner of each block, ascending along the curve: a block belongs to the part that contains the midpoint of its cost.
+/// Shapes:   cost_s: by position on the curve (block_mesh::blocks()); the result, too.
+/// No part is empty if there are enough blocks; if all costs are zero, they count as equal.
+/// Requires: parts >= 1; costs finite and not negative.
+std::vector<std::int32_t> cut_curve(std::span<const double> cost_s, int parts);
 
 }  // namespace plx::mesh

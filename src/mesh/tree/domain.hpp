@@ -40,7 +40,7 @@ enum class limiter : std::uint8_t {
 };
 
 /// The quantities of a gas that the mesh must know to keep its internal energy positive
-/// (mesh/between/positive_family.hpp).
+/// (mesh/between/family_limits.hpp).
 enum class quantity : std::uint8_t {
   other,
   density,

@@ -65,7 +65,26 @@ struct curve_key {
 };
 
 /// Interleaves the lowest 21 bits of each coordinate, x lowest.
-std::uint64_t morton(const std::array<std::int32_t, 3>& x);
-curve_key key_of(const location& l);
+inline std::uint64_t morton(const std::array<std::int32_t, 3>& x) {
+  const auto spread = [](std::int32_t coordinate) {  // with two zero bits between each
+    std::uint64_t v = static_cast<std::uint64_t>(coordinate) & 0x1fffff;
+    v = (v | v << 32) & 0x001f00000000ffff;
+    v = (v | v << 16) & 0x001f0000ff0000ff;
+    v = (v | v << 8) & 0x100f00f00f00f00f;
+    v = (v | v << 4) & 0x10c30c30c30c30c3;
+    return (v | v << 2) & 0x1249249249249249;
+  };
+  return spread(x[0]) | spread(x[1]) << 1 | spread(x[2]) << 2;
+}
+
+inline curve_key key_of(const location& l) {
+  std::array<std::int32_t, 3> tree{}, corner{};
+  const int below = deepest_level - l.level;
+  for (int a = 0; a < 3; ++a) {
+    tree[a] = l.x[a] >> l.level;
+    corner[a] = (l.x[a] - (tree[a] << l.level)) << below;
+  }
+  return {morton(tree), morton(corner)};
+}
 
 }  // namespace plx::mesh

@@ -19,7 +19,7 @@
 #include <span>
 #include <vector>
 
-#include "mesh/between/tile.hpp"
+#include "mesh/between/gather.hpp"
 #include "mesh/field/arena.hpp"
 #include "mesh/tree/block_mesh.hpp"
 

@@ -7,7 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
-#include "mesh/between/tile.hpp"
+#include "mesh/between/gather.hpp"
 #include "num/exact_sum.hpp"
 #include "star/device/data/mesh_tables.hpp"
 #include "star/device/device_passes_detail.hpp"

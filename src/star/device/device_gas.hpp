@@ -16,14 +16,13 @@
 #include <vector>
 
 #include "mesh/field/arena.hpp"
-#include "mesh/field/side_totals.hpp"
+#include "mesh/field/face_fluxes.hpp"
 #include "mesh/tree/block_mesh.hpp"
 #include "mesh/tree/regrid.hpp"
 #include "num/exact_sum.hpp"
 #include "star/device/data/device_memory.hpp"
 #include "star/device/data/machine.hpp"
 #include "star/device/data/part_borders.hpp"
-#include "star/device/data/regrid_data.hpp"
 #include "star/device/data/step_data.hpp"
 #include "star/hydro/options.hpp"
 
@@ -64,7 +63,7 @@ struct cell_criteria {
   double gradient_refine = 0.0, gradient_coarsen = 0.0, curvature_refine = 0.0, curvature_coarsen = 0.0;
   int buffer = 0;
   bool of_sound = false;
-  std::vector<double> limits;   ///< [level_limit][level] (device/data/regrid_data.hpp)
+  std::vector<double> limits;   ///< [level_limit][level] (device/data/step_data.hpp)
   std::vector<double> species;  ///< ranges of mass fractions: [range][number, lower, upper]
 };
 
@@ -121,7 +120,7 @@ class device_gas {
   void upload(const mesh::arena& values);
   void download(mesh::arena& values);
 
-  /// The marks of the blocks' cells, by position (regrid_data.hpp). Waits.
+  /// The marks of the blocks' cells, by position (step_data.hpp). Waits.
   std::vector<std::uint32_t> marks(const cell_criteria& criteria);
   /// Computes and checks the values of new blocks. Returns the reports of the checks, children of all refined blocks
   /// first, then merged blocks. Requires: the old mesh is the adopted one; adopt(plan.next) follows. Waits.

@@ -1,21 +1,117 @@
-// The passes of a step on a device. Private to device_gas.
+// The passes of a step on a device: the plan of a part of a mesh (part_plan), the data of additional physics
+// (module_data), and the passes of device_gas. Private to device_gas.
 //
-// Thread safety, errors: those of device_gas. Cost: that of the launches.
-// Example: star/device/device_gas.cpp
+// The plan has the launches of the recipe, and after each the exchanges with other parts of what they read of its
+// results. All parts make the same list, in the same order. Ghost cells and fluxes of the gas are exchanged after the
+// last pass that writes them (part_borders.hpp says which). The fields of additional physics are exchanged node by
+// node: a value is sent after the last pass that writes it on its node; if that pass itself reads it on other nodes (up
+// or down the tree), after each level.
+//
+// Thread safety, errors: those of device_gas. Cost: that of the launches; a plan takes a pass over the nodes per
+// exchange of nodes, module_data::adopt() uploads 150 bytes per node, and 4 per node and field. Example:
+// star/device/device_gas.cpp, star/runners/test/distributed_device_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "mesh/tree/block_mesh.hpp"
+#include "num/exact_sum.hpp"
+#include "star/device/data/device_memory.hpp"
 #include "star/device/device_gas.hpp"
-#include "star/device/module_data.hpp"
-#include "star/device/part_plan.hpp"
 #include "star/step/gas_step.hpp"
+#include "step/border.hpp"
 #include "step/node_graph.hpp"
+#include "step/recipe.hpp"
 
 namespace plx::star::device {
+
+enum class exchanged : std::uint8_t { ghosts, fluxes, nodes };
+
+/// An exchange with the other parts.
+struct part_exchange_plan {
+  exchanged what{};
+  int index = 0;             ///< ghosts, fluxes: the stage that computes them; nodes: the field (pass_view::field)
+  step::border_nodes nodes;  ///< of `nodes`: by peer, then level
+};
+
+struct part_plan {
+  struct launch {
+    const step::pass* pass = nullptr;
+    step::launch_range nodes;
+    std::vector<int> then{};  ///< exchanges that follow
+  };
+  std::vector<launch> launches;
+  std::vector<part_exchange_plan> exchanges;
+};
+
+/// Shapes: module_fields: by field of the recipe: its index and doubles per node, or {-1, 0} for fields of the gas.
+struct module_field_shape {
+  int index = -1, doubles = 0;
+};
+part_plan plan_part(const step::recipe& r, const step::node_graph& graph,
+                    const std::vector<module_field_shape>& module_fields);
+
+/// Tables of the nodes, lists of nodes by set and level, and fields (star/step/portable_pass.hpp).
+class module_data {
+ public:
+  /// Ensures that adopt() makes the list of these nodes.
+  void add_set(step::node_set set);
+  /// Copies tables to the device.
+  void set_tables(machine& on, const std::vector<std::vector<double>>& tables);
+  /// The memory of a field on a mesh.
+  struct field_rows {
+    step::node_rows rows;
+    int doubles = 0;
+  };
+  /// Takes another mesh, or part of one; the values of fields are lost. Shapes: values: by slot: the block's first
+  /// double in each place, or -1.
+  void adopt(machine& on, const step::node_graph& graph, const std::vector<std::int64_t>& values,
+             std::vector<field_rows> fields);
+  const step::node_rows& rows(int field) const { return fields_[static_cast<std::size_t>(field)].shape.rows; }
+  /// Copies all values of a field to the host. Does not wait. Shapes: to: [row][double].
+  void download(machine& on, int field, double* to) const;
+  /// Adds the values of these blocks in a field, by double. Waits.
+  void add_sums(machine& on, int field, std::span<const mesh::slot_id> blocks, std::span<exact_sum> sums) const;
+
+  /// Position of a node's doubles in the memory of a field. Requires: it has memory there.
+  std::int64_t place(int field, step::node_id node) const {
+    const field_rows& f = fields_[static_cast<std::size_t>(field)].shape;
+    return std::int64_t{f.rows.of[static_cast<std::size_t>(node)]} * f.doubles;
+  }
+  int doubles(int field) const { return fields_[static_cast<std::size_t>(field)].shape.doubles; }
+  /// Tables and fields.
+  pass_view view() const { return view_; }
+  /// Nodes of a launch, in the memory of the device.
+  struct list {
+    const std::int32_t* nodes = nullptr;
+    int count = 0;
+  };
+  list nodes_of(step::launch_range range) const;
+
+ private:
+  struct set_list {
+    step::node_set set{};
+    std::vector<int> begin;  // by level, from the coarsest, and one more
+    device_memory<std::int32_t> nodes{};
+  };
+  struct field_memory {
+    field_rows shape;
+    device_memory<double> values{};
+    device_memory<std::int32_t> rows{};
+  };
+  std::vector<field_memory> fields_;
+  std::vector<device_memory<double>> tables_;
+  std::vector<set_list> sets_;
+  int coarsest_ = 0;
+  device_memory<std::int64_t> values_;
+  device_memory<double> lower_, width_;
+  device_memory<std::int32_t> children_, parent_, around_;
+  pass_view view_;
+};
 
 class device_gas::passes final : public gas_passes {
  public:

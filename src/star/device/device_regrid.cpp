@@ -4,7 +4,7 @@
 
 #include "star/device/device_gas.hpp"
 #include "star/device/operations.hpp"
-#include "star/step/block_place.hpp"
+#include "star/step/gas_step.hpp"
 
 namespace plx::star::device {
 

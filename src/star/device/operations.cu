@@ -5,8 +5,6 @@
 #endif
 #define PLX_HYDRO_ONE_LANE
 #include "gpu/cuda/kernel.hpp"
-#include "star/device/bodies/choose_scheme.hpp"
-#include "star/device/bodies/copy_body.hpp"
 #include "star/device/bodies/correction_body.hpp"
 #include "star/device/bodies/finish_body.hpp"
 #include "star/device/bodies/full3d_body.hpp"
@@ -14,11 +12,8 @@
 #include "star/device/bodies/marks_body.hpp"
 #include "star/device/bodies/move_body.hpp"
 #include "star/device/bodies/run_bodies.hpp"
-#include "star/device/bodies/species_body.hpp"
-#include "star/device/bodies/spin_body.hpp"
+#include "star/device/bodies/species_spin_body.hpp"
 #include "star/device/bodies/stage_body.hpp"
-#include "star/device/bodies/tiles_body.hpp"
-#include "star/device/bodies/totals_body.hpp"
 #include "star/device/operations.hpp"
 
 namespace plx::star::device {

@@ -4,26 +4,25 @@
 //
 // Thread safety: pure functions of their items; a launch function does not wait. Cost: that of the bodies. The backend
 // sycl has none of these operations.
-// Example: star/device/test/device_gas_test.cpp; star/device/rows/operation_rows.cpp checks and times each
+// Example: star/device/test/device_gas_test.cpp; star/device/test/operation_rows.cpp checks and times each
 #pragma once
 
 #include <cstddef>
 
 #include "gpu/operation.hpp"
-#include "star/device/data/regrid_data.hpp"
 #include "star/device/data/step_data.hpp"
 
 namespace plx::star::device {
 
 /// One Runge-Kutta stage of all blocks (stage_body.hpp, full3d_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_stage, stage_arguments);
-/// The species in that stage, after the gas (species_body.hpp).
+/// The species in that stage, after the gas (species_spin_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_species, stage_arguments);
-/// The spin in that stage, after the gas (spin_body.hpp).
+/// The spin in that stage, after the gas (species_spin_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(advance_spin, stage_arguments);
 /// Ghost cells from other levels (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(make_ghosts, ghosts_arguments);
-/// Blocks with their ghost cells, in primitive variables, for full3d, species and spin (tiles_body.hpp).
+/// Blocks with their ghost cells, in primitive variables, for full3d, species and spin (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(gather_tiles, tiles_arguments);
 /// Fluxes of finer blocks replace coarser ones (correction_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);
@@ -37,10 +36,10 @@ PLX_GPU_OPERATION_WITHOUT_SYCL(mark_cells, marks_arguments);
 PLX_GPU_OPERATION_WITHOUT_SYCL(move_values, move_arguments);
 /// Floors and speeds of new blocks (move_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(check_blocks, check_arguments);
-/// Totals of the conserved variables (totals_body.hpp).
+/// Totals of the conserved variables (finish_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_totals, totals_arguments);
 
-/// Exchange between parts of a mesh (copy_body.hpp).
+/// Exchange between parts of a mesh (move_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(copy_boxes, copy_arguments);
 
 /// Upper bound of the shared memory that a thread block of a step needs on a device.

@@ -3,8 +3,6 @@
 #define PLX_HYDRO_ONE_LANE
 #include <algorithm>
 
-#include "star/device/bodies/choose_scheme.hpp"
-#include "star/device/bodies/copy_body.hpp"
 #include "star/device/bodies/correction_body.hpp"
 #include "star/device/bodies/finish_body.hpp"
 #include "star/device/bodies/full3d_body.hpp"
@@ -12,11 +10,8 @@
 #include "star/device/bodies/marks_body.hpp"
 #include "star/device/bodies/move_body.hpp"
 #include "star/device/bodies/run_bodies.hpp"
-#include "star/device/bodies/species_body.hpp"
-#include "star/device/bodies/spin_body.hpp"
+#include "star/device/bodies/species_spin_body.hpp"
 #include "star/device/bodies/stage_body.hpp"
-#include "star/device/bodies/tiles_body.hpp"
-#include "star/device/bodies/totals_body.hpp"
 #include "star/device/operations.hpp"
 
 namespace plx::star::device {

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
-#include "star/driving/driving_module.hpp"
-#include "star/frame/rotating_frame.hpp"
-#include "star/gravity/point_mass_module.hpp"
+#include "base/config.hpp"
+#include "io/run_json.hpp"
 #include "star/gravity/self_gravity.hpp"
 #include "star/hydro/isa.hpp"
 #include "star/output/analysis.hpp"
 #include "star/problems/registry.hpp"
+#include "star/sources/source_terms.hpp"
 #include "star/step/gas_step.hpp"
 
 namespace plx::star {
@@ -375,6 +375,13 @@ result<setup> input::prepare() {
 
 bool may_change_on_resume(std::string_view key) {
   return key.starts_with("output.") || key.starts_with("run.") || key.starts_with("diagnostics.");
+}
+
+std::string identity_of(const config_table& table) {
+  std::string lines;
+  for (const auto& [key, value] : option_values(table.toml()))
+    if (!may_change_on_resume(key)) lines += key + " = " + value + "\n";
+  return lines;
 }
 
 }  // namespace plx::star

@@ -18,16 +18,18 @@
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
 #include "star/diagnostics/options.hpp"
-#include "star/driving/options.hpp"
-#include "star/frame/options.hpp"
 #include "star/gravity/options.hpp"
-#include "star/gravity/point_mass.hpp"
 #include "star/hydro/options.hpp"
-#include "star/output/series/series_options.hpp"
+#include "star/output/series/series_list.hpp"
 #include "star/problems/problem.hpp"
 #include "star/refine/options.hpp"
+#include "star/sources/options.hpp"
 #include "star/tracers/options.hpp"
 #include "star/units/units.hpp"
+
+namespace plx {
+class config_table;
+}
 
 namespace plx::star {
 
@@ -132,5 +134,9 @@ class input {
 /// May the key's value differ between a checkpoint and the run that continues it? True of [run], [output] and
 /// [diagnostics].
 bool may_change_on_resume(std::string_view key);
+
+/// The options that a run must share with the checkpoint it continues, as text, those that affect the physics: one line
+/// "key = value" for each key for which may_change_on_resume() is false.
+std::string identity_of(const config_table& table);
 
 }  // namespace plx::star

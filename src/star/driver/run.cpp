@@ -22,10 +22,12 @@
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/driver/agreement.hpp"
-#include "star/driver/identity.hpp"
+#include "star/driver/options.hpp"
 #include "star/driver/simulation.hpp"
+#include "star/models/model.hpp"
 #include "star/output/live_slice.hpp"
 #include "star/output/run_files.hpp"
+#include "star/problems/model_problem.hpp"
 #include "star/runners/run_device.hpp"
 
 namespace plx::star {
@@ -358,6 +360,17 @@ result<std::unique_ptr<input>> input_of_resumed(const std::string& checkpoint, c
   if (auto same = mesh::same_input(*c, checkpoint, identity_of(table), {defaults, allowed}); !same)
     return error{same.error().message + ", or allow the change (--allow-change KEY)"};
   return in;
+}
+
+result<std::string> make_model(const input& in, const std::string& path, const std::string& build, runtime& rt) {
+  const auto* p = dynamic_cast<const model_problem*>(in.problem.get());
+  if (p == nullptr)
+    return error{fmt::format("make-model: expected problem.name = \"binary\" or \"rotating_star\", found \"{}\"",
+                             in.problem_name)};
+  if (auto built = rt.run([&] { return p->build(); }); !built) return built.error();
+  if (auto written = models::write_model(path, p->stars(), {build, in.table.toml(), p->identity()}); !written)
+    return written.error();
+  return models::table_of(p->stars());
 }
 
 }  // namespace plx::star

@@ -93,4 +93,9 @@ result<std::unique_ptr<input>> input_of_resumed(const std::string& checkpoint, c
                                                 const std::string& file, const std::vector<std::string>& sets,
                                                 const std::vector<std::string>& allowed = {});
 
+/// plx-star make-model: computes the model of the input, a file from which runs start, writes it to `path`, and returns
+/// the table of its iterations. `build`: the program, for the file. Requires: in.prepare(). Errors: one line: the
+/// problem has no model, there is no such model, or the file cannot be written.
+result<std::string> make_model(const input& in, const std::string& path, const std::string& build, runtime& rt);
+
 }  // namespace plx::star

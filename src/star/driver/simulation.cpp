@@ -19,7 +19,7 @@
 #include "star/runners/device_course.hpp"
 #include "star/runners/distributed_device.hpp"
 #include "star/runners/gravity_field.hpp"
-#include "star/state/totals.hpp"
+#include "star/state/gas.hpp"
 #include "star/step/gas_step.hpp"
 
 namespace plx::star {

@@ -24,7 +24,6 @@
 #include "num/running_sum.hpp"
 #include "star/device/data/step_rule.hpp"
 #include "star/driver/balancer.hpp"
-#include "star/driver/block_costs.hpp"
 #include "star/driver/options.hpp"
 #include "star/runners/stepper.hpp"
 #include "star/state/gas.hpp"

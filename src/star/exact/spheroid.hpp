@@ -1,6 +1,8 @@
-// Homogeneous spheroids and their gravity in closed form, and the collapse of a sphere without pressure.
+// Balls and homogeneous spheroids in closed form: the part of a cell inside a ball, the gravity of a spheroid, and the
+// collapse of a sphere without pressure.
 //
-// Thread safety: const; any thread. Cost: about 100 ns per evaluation. Example: star/exact/test/spheroid_test.cpp
+// Thread safety: const; any thread. Cost: about 100 ns per evaluation of gravity, 1 us where a sphere cuts a cell.
+// Example: star/exact/test/spheroid_test.cpp, star/exact/test/ball_box_test.cpp
 #pragma once
 
 #include <array>
@@ -40,5 +42,11 @@ struct free_fall {
   /// Requires: 0 <= t < time().
   state at(double t) const;
 };
+
+/// Volume of the ball of `radius` around the origin inside the box of `centre` and `width`, over the box's volume.
+/// Boxes that tile the ball sum to its volume to rounding; mirrored and permuted boxes give the same bits.
+/// Requires: radius > 0, width > 0.
+/// Source: the octant minus caps plus pairs of caps that overlap, integrated in closed form.
+double ball_fraction(double radius, const std::array<double, 3>& centre, const std::array<double, 3>& width);
 
 }  // namespace plx::star

@@ -4,9 +4,9 @@
 // Example: star/gravity/passes.cpp
 #pragma once
 
-#include "star/device/bodies/one_lane.hpp"
+#include "star/device/bodies/body.hpp"
 #include "star/gravity/expansion.hpp"
-#include "star/gravity/pass.hpp"
+#include "star/gravity/passes.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {

@@ -7,7 +7,7 @@
 // quadratic form, and the forces of a pair are opposite. Sums over one partner, with moments M_b = sum m (-b)^b / b!:
 //   potential  sum over a of L_a a^a / a!,   L_a = sum over |b| <= p - |a| of D^(a+b)(-1/r) M_b
 //   acceleration  minus its gradient
-// 1/r is harmonic, so moments and expansions have 2 d + 1 independent numbers of degree d (multi_index.hpp): those with
+// 1/r is harmonic, so moments and expansions have 2 d + 1 independent numbers of degree d (lattice.hpp): those with
 // z > 1 are added to others (fold).
 //
 // Include it with PLX_HYDRO_ISA set. Thread safety: pure. Cost: of a pair, sum over i + j <= p of (2 i + 1) (2 j + 1)
@@ -22,7 +22,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "star/gravity/multi_index.hpp"
+#include "star/gravity/lattice.hpp"
 #include "star/hydro/kernel/kernel_simd.hpp"
 
 namespace plx::star::gravity {

@@ -9,8 +9,7 @@
 
 #include "star/device/portable_operation.hpp"
 #include "star/gravity/bodies.hpp"
-#include "star/gravity/kernel/kernels.hpp"
-#include "star/gravity/pass.hpp"
+#include "star/gravity/kernels.hpp"
 
 namespace plx::star::gravity {
 
@@ -218,7 +217,7 @@ std::unique_ptr<portable_code> make_pass(pass_kind kind, const layout& l) {
 }
 
 const kernel_table& kernels_of(isa which) noexcept {
-#if defined(PLX_HYDRO_X86)
+#if defined(__x86_64__)
   if (which == isa::avx2) return isa_avx2::table;
   if (which == isa::avx512) return isa_avx512::table;
 #endif

@@ -6,7 +6,7 @@
 #include "gpu/cuda/kernel.hpp"
 #include "star/device/portable_operation.hpp"
 #include "star/gravity/bodies.hpp"
-#include "star/gravity/pass.hpp"
+#include "star/gravity/passes.hpp"
 
 namespace plx::star::gravity {
 

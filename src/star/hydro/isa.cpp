@@ -21,7 +21,7 @@ std::string_view name_of(isa which) {
 }
 
 const kernel_table* kernels_of(isa which) noexcept {
-#if defined(PLX_HYDRO_X86)
+#if defined(__x86_64__)
   if (which == isa::avx2) return &isa_avx2::table;
   if (which == isa::avx512) return &isa_avx512::table;
 #endif
@@ -31,7 +31,7 @@ const kernel_table* kernels_of(isa which) noexcept {
 namespace {
 
 bool machine_has(isa which) {
-#if defined(PLX_HYDRO_X86)
+#if defined(__x86_64__)
   // The features of the x86-64-v3 and -v4 levels that the kernels may use.
   const bool v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi") &&
                   __builtin_cpu_supports("bmi2");

@@ -5,7 +5,7 @@
 //   0 density   1..3 momentum x y z   4 total energy   5 entropy tracer   6.. partial densities rho X_s of the species
 //   with hydro_parameters::spin, after the species: x y z of the spin (star/hydro/kernel/kernel_spin.hpp)
 // The entropy tracer is tau = (thermal energy per volume)^(1/gamma), which is the internal energy for an ideal gas
-// (star/hydro/eos.hpp; with radiation: eos_radiation.hpp); it gives the pressure where other energy dominates (dual
+// (star/hydro/eos.hpp); it gives the pressure where other energy dominates (dual
 // energy).
 //
 // Thread safety: pure functions. Cost: some ten ns a cell, no allocation except in the two name tables.

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "base/assert.hpp"
-#include "star/exact/lane_emden.hpp"
+#include "star/exact/polytrope.hpp"
 
 namespace plx::star::models {
 

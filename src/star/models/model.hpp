@@ -91,4 +91,20 @@ std::string table_line(const iteration& i, std::size_t stars);
 /// The iterations as a table, and the verdict, for people. One line each.
 std::string table_of(const model& m);
 
+// ---- A model in a file: HDF5 in the format of checkpoints (mesh/files/checkpoint.hpp), with the potential and its
+// gradient as variables, and everything else as lists of numbers.
+//
+// Cost: the disk. Errors: those of checkpoints, or a file that holds no model, in one line.
+
+/// `build`: the program; `options`: the input, as TOML; both for people. `identity`: read_model() returns it.
+struct model_origin {
+  std::string build, options, identity;
+};
+
+/// The file appears complete or not at all.
+result<void> write_model(const std::string& path, const model& m, const model_origin& origin);
+
+/// A model that evaluates to the same bits. `identity`, if given, receives that of the file.
+result<model> read_model(const std::string& path, std::string* identity = nullptr);
+
 }  // namespace plx::star::models

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "star/models/first_guess.hpp"
 #include "star/models/self_consistent.hpp"
+#include "star/models/solver.hpp"
 
 namespace plx::star::models {
 

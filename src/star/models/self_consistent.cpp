@@ -11,9 +11,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "mesh/tree/regrid.hpp"
-#include "star/models/root.hpp"
 #include "star/models/solver.hpp"
-#include "star/models/workers.hpp"
 
 namespace plx::star::models {
 

@@ -7,7 +7,7 @@
 #include "mesh/tree/curve_parts.hpp"
 #include "star/gravity/lattice.hpp"
 #include "star/gravity/passes.hpp"
-#include "star/models/workers.hpp"
+#include "star/models/solver.hpp"
 #include "star/step/portable_pass.hpp"
 #include "step/node_graph.hpp"
 

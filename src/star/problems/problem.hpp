@@ -19,7 +19,6 @@
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
 #include "star/gravity/options.hpp"
-#include "star/gravity/point_mass.hpp"
 #include "star/hydro/state.hpp"
 #include "star/units/units.hpp"
 

@@ -21,7 +21,7 @@ struct refinement_options {
   std::int64_t interval = 4;       ///< steps between checks
   std::int64_t buffer = 2;         ///< cells around a marked one that are refined with it
   std::int64_t coarsen_after = 3;  ///< consecutive checks in which a block must request it
-  std::int64_t max_blocks = 0;     ///< above it the thresholds are weakened (refine/block_limit.hpp); 0: no limit
+  std::int64_t max_blocks = 0;     ///< above it the thresholds are weakened (refine/regrid.hpp); 0: no limit
   std::vector<std::string> gradient_of{"rho", "press"};
   double gradient_refine = 0.4;
   double gradient_coarsen = 0.15;

@@ -11,7 +11,7 @@
 #include "num/symmetric.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
-#include "star/device/data/regrid_data.hpp"
+#include "star/device/data/step_data.hpp"
 #include "star/device/device_gas.hpp"
 
 namespace plx::star {

@@ -32,7 +32,7 @@ namespace plx::star {
 /// A marked cell requests refinement of its own block and of the neighbours within `buffer` cells; one that would be
 /// marked in a block one level coarser, whose limits differ, requests that the neighbours are not coarser than its own.
 /// A block requests coarsening when all its cells are below the thresholds for that. `weakening`: a factor, at least 1,
-/// of all thresholds (refine/block_limit.hpp).
+/// of all thresholds (refine/regrid.hpp).
 std::vector<mesh::flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
                                          worker_scratch& scratch, double weakening = 1.0);
 

@@ -1,21 +1,199 @@
 #include "star/runners/distributed_device.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "net/error.hpp"
 #include "rt/future.hpp"
+#include "star/device/data/machine.hpp"
+#include "star/device/data/part_borders.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/driver/agreement.hpp"
 #include "star/refine/refinement.hpp"
-#include "star/runners/device_messages.hpp"
 #include "star/runners/gravity_field.hpp"
 #include "star/runners/run_device.hpp"
+#include "step/exchange.hpp"
+#include "step/round_end.hpp"
 
 namespace plx::star {
+
+// ---- messages of a step between localities: per exchange (lane) at most one for each pair of them
+//
+// An exchange carries ghost cells of a stage, fluxes where levels meet, or values of nodes in a field of additional
+// physics. Sender and receiver derive the layout of a message from the mesh and the partition alone
+// (device_gas::lanes()). Data waits in pinned memory, from which the device reads all messages of a lane at once. Cost:
+// two copies in host memory per message, one at each end.
+
+// One task at a time; incoming messages are handled by tasks of the network. Errors: locality_lost and gpu::error,
+// thrown.
+class device_messages final : private step::message_handler {
+ public:
+  /// Requires: both arguments outlive it; `net` has several localities.
+  device_messages(step::exchange& net, device::machine& on) : net_(net), on_(on) {}
+
+  /// Prepares for another mesh or another partition. Requires: called between rounds; the lanes of all localities have
+  /// the same meaning, by index.
+  void adopt(std::vector<device::message_lane> lanes);
+  /// Does this locality exchange messages of a lane with any other?
+  bool has(int lane) const { return !lanes_[static_cast<std::size_t>(lane)].empty(); }
+
+  /// A step: a round of the exchange that ends with this object, also when an exception is thrown.
+  class round {
+   public:
+    explicit round(device_messages& all) : all_(all) { all.open(); }
+    ~round() { all_.net_.close(); }
+    round(const round&) = delete;
+    round& operator=(const round&) = delete;
+
+   private:
+    device_messages& all_;
+  };
+  /// Pinned memory for the data to send next, laid out as the lane says. It may be reused after send().
+  double* out() { return out_.data; }
+  /// Sends the data in out(). Requires: it is complete.
+  void send(int lane);
+  /// Waits for the messages of all other localities. False: a device of another locality has failed.
+  [[nodiscard]] bool wait(int lane);
+  /// The data that has arrived, laid out as the lane says. Valid until the same lane of the next step.
+  const double* in(int lane) const { return in_.data + in_begin_[static_cast<std::size_t>(lane)]; }
+  /// Notifies all other localities that nothing more will be sent in this step.
+  void notify_failure();
+
+ private:
+  /// An array in pinned host memory, which grows and never shrinks.
+  struct pinned {
+    pinned() = default;
+    ~pinned() { free(); }
+    pinned(const pinned&) = delete;
+    pinned& operator=(const pinned&) = delete;
+    void reserve(device::machine& machine, std::size_t count);
+    void free() noexcept;
+
+    device::machine* on = nullptr;
+    double* data = nullptr;
+    std::size_t room = 0;
+  };
+  void open();
+  void arrived(const step::message& m) override;
+  void lost(int peer, const std::string& why) override;
+  void end_all(int peer, const std::string& why);
+
+  step::exchange& net_;
+  device::machine& on_;
+  std::vector<device::message_lane> lanes_;
+  pinned out_;
+  // Each lane has its own memory: its messages may arrive while the device still reads those of the lane before.
+  pinned in_;
+  std::vector<std::size_t> in_begin_;                   // by lane
+  std::vector<std::unique_ptr<step::round_end>> ends_;  // by lane
+  std::atomic<bool> ended_{false}, peer_failed_{false};
+};
+
+namespace {
+
+enum class message_kind : std::uint16_t { data, failure };
+
+}  // namespace
+
+void device_messages::pinned::reserve(device::machine& machine, std::size_t count) {
+  if (count <= room) return;
+  free();
+  on = &machine;
+  data = static_cast<double*>(on->allocate_pinned(count * sizeof(double)));
+  room = count;
+}
+
+void device_messages::pinned::free() noexcept {
+  if (data != nullptr) on->release_pinned(data);
+  data = nullptr, room = 0;
+}
+
+void device_messages::adopt(std::vector<device::message_lane> lanes) {
+  lanes_ = std::move(lanes);
+  std::size_t out = 0, in = 0;
+  in_begin_.clear();
+  for (const device::message_lane& l : lanes_) {
+    out = std::max(out, device::message_lane::size(l.out));
+    in_begin_.push_back(in);
+    in += device::message_lane::size(l.in);
+  }
+  out_.reserve(on_, out);
+  in_.reserve(on_, in);
+}
+
+void device_messages::open() {
+  peer_failed_.store(false, std::memory_order_relaxed);  // net_.open() orders this before all reads of either
+  ended_.store(false, std::memory_order_relaxed);
+  ends_.clear();
+  for (const device::message_lane& l : lanes_)
+    ends_.push_back(std::make_unique<step::round_end>(static_cast<int>(l.in.size())));
+  net_.open(*this);
+}
+
+void device_messages::send(int lane) {
+  step::message_tag tag;
+  tag.kind = static_cast<std::uint16_t>(message_kind::data);
+  tag.group = static_cast<std::uint32_t>(lane);
+  for (const device::message_lane::piece& p : lanes_[static_cast<std::size_t>(lane)].out) {
+    buffer<double> values(p.size);
+    std::copy_n(out_.data + p.at, p.size, values.data());
+    net_.send(p.peer, tag, std::move(values));
+  }
+}
+
+bool device_messages::wait(int lane) {
+  step::round_end& end = *ends_[static_cast<std::size_t>(lane)];
+  if (end.wait()) return true;
+  if (!peer_failed_.load(std::memory_order_acquire)) end.fail();  // pairs with arrived()
+  return false;
+}
+
+void device_messages::notify_failure() {
+  for (int peer = 0; peer < net_.count(); ++peer) {
+    if (peer == net_.here()) continue;
+    step::message_tag tag;
+    tag.kind = static_cast<std::uint16_t>(message_kind::failure);
+    buffer<double> nothing(1);
+    nothing[0] = 0.0;
+    try {
+      net_.send(peer, tag, std::move(nothing));
+    } catch (const locality_lost&) {  // the peer is gone and needs no notification
+    }
+  }
+}
+
+void device_messages::arrived(const step::message& m) {
+  const auto from = static_cast<int>(m.tag.from);
+  if (static_cast<message_kind>(m.tag.kind) == message_kind::failure) {
+    peer_failed_.store(true, std::memory_order_release);  // pairs with wait()
+    return end_all(from, "");
+  }
+  const std::size_t lane = m.tag.group;
+  PLX_ASSERT_LT(lane, lanes_.size());
+  const std::vector<device::message_lane::piece>& in = lanes_[lane].in;
+  const auto p = std::find_if(in.begin(), in.end(), [&](const auto& piece) { return piece.peer == from; });
+  PLX_ASSERT(p != in.end() && m.values.size() == p->size, from, lane);
+  std::copy_n(m.values.data(), p->size, in_.data + in_begin_[lane] + p->at);
+  ends_[lane]->arrive();
+}
+
+void device_messages::lost(int peer, const std::string& why) { end_all(peer, why); }
+
+void device_messages::end_all(int peer, const std::string& why) {
+  if (ended_.exchange(true)) return;
+  for (const auto& end : ends_)
+    if (end != nullptr) end->lost(peer, why);
+}
 
 using mesh::slot_id;
 

@@ -1,6 +1,6 @@
 // The integrator for several localities with one device each: every device advances its locality's part of the curve.
 // Stage by stage the devices exchange ghost cells, fluxes between levels, and values of nodes in fields of additional
-// physics, packed by a kernel, through pinned memory and messages (device_messages.hpp).
+// physics, packed by a kernel, through pinned memory and messages.
 //
 // Every number equals that of the CPU's stepper to the last bit, whatever the partition. Devices evaluate the
 // refinement criteria; only if the mesh or the partition changes do the values come to the host, which makes the new

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "mesh/field/flux_register.hpp"
+#include "mesh/field/face_fluxes.hpp"
 #include "star/state/gas.hpp"
 #include "step/border.hpp"
 

@@ -13,8 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "mesh/field/flux_register.hpp"
-#include "mesh/field/side_totals.hpp"
+#include "mesh/field/face_fluxes.hpp"
 #include "num/exact_sum.hpp"
 #include "star/runners/step_account.hpp"
 #include "star/state/gas.hpp"

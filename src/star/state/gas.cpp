@@ -1,12 +1,20 @@
 #include "star/state/gas.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "mesh/tree/curve_cut.hpp"
+#include "mesh/between/gather.hpp"
+#include "mesh/tree/curve_parts.hpp"
+#include "num/exact_sum.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
+#include "star/device/data/spin_rule.hpp"
+#include "star/driver/agreement.hpp"
+#include "star/step/gas_step.hpp"
 #include "step/exchange.hpp"
 #include "step/round_end.hpp"
 
@@ -154,6 +162,157 @@ worker_scratch::one& worker_scratch::mine() {
   const std::optional<unsigned> index = worker_index();
   PLX_ASSERT(index && *index < all_.size());
   return all_[*index];
+}
+
+using mesh::slot_id;
+
+namespace {
+
+template <class F>
+void for_families(double* u, int n, F&& f) {
+  for (int k = 0; k < n; k += 2)
+    for (int j = 0; j < n; j += 2)
+      for (int i = 0; i < n; i += 2) f(u + (k * n + j) * n + i, i, j, k);
+}
+
+std::optional<device::face_to> face_to(mesh::relation across) {
+  switch (across) {
+    case mesh::relation::finer:
+      return device::face_to::finer;
+    case mesh::relation::coarser:
+      return device::face_to::coarser;
+    case mesh::relation::side:
+      return device::face_to::side;
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+void complete_spin_flux(const mesh::block_mesh& mesh, slot_id slot, int face, int spin, double* flux) {
+  const auto to = face_to(mesh.across(slot, face).kind);
+  if (!to) return;
+  const int n = mesh.block_size(), area = n * n;
+  const block_place place = place_of(mesh, slot);
+  for (int c = 0; c < area; ++c) {
+    double momentum[3], g[3];
+    for (int a = 0; a < 3; ++a) momentum[a] = flux[(i_momentum + a) * area + c], g[a] = flux[(spin + a) * area + c];
+    device::arm_of_flux(*to, face, n, place, c % n, c / n).complete(momentum, g);
+    for (int a = 0; a < 3; ++a) flux[(spin + a) * area + c] = g[a];
+  }
+}
+
+void refine_spin(gas& g, const mesh::family& made) {
+  if (g.spin < 0) return;
+  const int n = g.mesh.block_size();
+  const double dx = 0.5 * g.mesh.cell_width(made.parent);
+  for (const slot_id child : made.children)
+    for_families(g.now.block(child), n,
+                 [&](double* first, int, int, int) { device::change_family(first, n, g.spin, dx); });
+}
+
+void merge_spin(gas& g, const mesh::family& made) {
+  if (g.spin < 0) return;
+  const int n = g.mesh.block_size(), half = n / 2;
+  const double dx = g.mesh.cell_width(made.children[0]);
+  double* parent = g.now.block(made.parent);
+  for (int child = 0; child < 8; ++child)
+    for_families(g.now.block(made.children[static_cast<std::size_t>(child)]), n,
+                 [&](const double* first, int i, int j, int k) {
+                   const device::cell_family cells{first, n, n * n, g.now.cells()};
+                   const int x = i / 2 + (child & 1) * half, y = j / 2 + (child >> 1 & 1) * half,
+                             z = k / 2 + (child >> 2) * half;
+                   for (int a = 0; a < 3; ++a)
+                     parent[(g.spin + a) * g.now.cells() + (z * n + y) * n + x] = cells.merged(g.spin, a, dx);
+                 });
+}
+
+void start_spin(gas& g, worker_scratch& scratch) {
+  const auto blocks = g.own();
+  const int n = g.mesh.block_size(), cells = g.now.cells();
+  const task_info info{probe::register_name("star.start_spin"), probe::no_key};
+  const std::ptrdiff_t w = mesh::tile_width(n), stride[3] = {1, w, w * w};
+  for_loop(info, std::size_t{0}, blocks.size(), [&](std::size_t p) {  // not in place: other blocks read the values
+    const double* tile = mesh::gather_tile(g.mesh, g.now, blocks[p], g.sides, scratch.mine().tile, mesh::reach::faces);
+    const double central = 0.5 / g.mesh.cell_width(blocks[p]);
+    for (int a = 0; a < 3; ++a) {
+      const int y = (a + 1) % 3, z = (a + 2) % 3;
+      const double *in_y = tile + (i_momentum + y) * w * w * w, *in_z = tile + (i_momentum + z) * w * w * w;
+      double* to = g.stage_a.block(blocks[p]) + (g.spin + a) * cells;
+      for (int c = 0; c < cells; ++c) {
+        const std::ptrdiff_t at =
+            mesh::ghosts * (1 + w + w * w) + c % n + c / n % n * stride[1] + c / (n * n) * stride[2];
+        to[c] = central * (in_z[at + stride[y]] - in_z[at - stride[y]]) -
+                central * (in_y[at + stride[z]] - in_y[at - stride[z]]);
+      }
+    }
+  });
+  for_loop(info, std::size_t{0}, blocks.size(), [&](std::size_t p) {
+    std::copy_n(g.stage_a.block(blocks[p]) + g.spin * cells, spin_variables * cells,
+                g.now.block(blocks[p]) + g.spin * cells);
+  });
+}
+
+std::vector<double> angular_momentum(const gas& g, slot_id slot, int component) {
+  const block_place place = place_of(g.mesh, slot);
+  std::vector<double> all(static_cast<std::size_t>(g.now.cells()));
+  for (std::size_t c = 0; c < all.size(); ++c)
+    all[c] = device::angular_momentum_of(place, g.mesh.block_size(), g.now.block(slot), g.spin, component,
+                                         static_cast<int>(c));
+  return all;
+}
+
+namespace {
+
+constexpr int lanes = 8;  // block sizes are multiples of 8
+
+// Kahan summation in eight lanes: sum - lost is the total of a lane.
+struct lane_sums {
+  std::array<double, lanes> sum{}, lost{};
+};
+
+lane_sums add_all(const double* values, int count) {
+  lane_sums s;
+  for (int i = 0; i < count; i += lanes)
+    for (int l = 0; l < lanes; ++l) {
+      const double term = values[i + l] - s.lost[l];
+      const double next = s.sum[l] + term;
+      s.lost[l] = (next - s.sum[l]) - term;
+      s.sum[l] = next;
+    }
+  return s;
+}
+
+task_info info() {
+  static const probe::name_id name = probe::register_name("star.totals");
+  return {name, probe::no_key};
+}
+
+}  // namespace
+
+std::vector<double> totals(const gas& g, unsigned workers) {
+  const int n_var = g.now.variable_count();
+  const auto blocks = g.own();
+  std::vector<std::vector<exact_sum>> parts(workers, std::vector<exact_sum>(n_var));
+  for_loop(info(), std::size_t{0}, blocks.size(), [&](std::size_t p) {
+    const double dx = g.mesh.cell_width(blocks[p]), volume = dx * dx * dx;
+    std::vector<exact_sum>& mine = parts[*worker_index()];
+    std::vector<double> whole;  // angular momentum in place of spin
+    for (int v = 0; v < n_var; ++v) {
+      const double* values = g.now.block(blocks[p]) + static_cast<std::ptrdiff_t>(v) * g.now.cells();
+      if (g.spin >= 0 && v >= g.spin) values = (whole = angular_momentum(g, blocks[p], v - g.spin)).data();
+      const lane_sums s = add_all(values, g.now.cells());
+      for (int l = 0; l < lanes; ++l) mine[v].add((s.sum[l] - s.lost[l]) * volume);
+    }
+  });
+  std::vector<exact_sum> sums(n_var);
+  for (const auto& p : parts)
+    for (int v = 0; v < n_var; ++v) sums[v].add(p[v]);
+  sum_over_localities(g.net, sums);
+  std::vector<double> result;
+  for (const exact_sum& s : sums) result.push_back(s.value());
+  return result;
 }
 
 }  // namespace plx::star

@@ -9,11 +9,22 @@
 #include <string>
 #include <vector>
 
+#include "mesh/tree/block_mesh.hpp"
 #include "star/hydro/options.hpp"
 #include "star/step/portable_pass.hpp"
 #include "step/recipe.hpp"
 
 namespace plx::star {
+
+/// The place of a block of a mesh for the kernels.
+inline block_place place_of(const mesh::block_mesh& mesh, mesh::slot_id slot) {
+  block_place p(mesh.cell_width(slot));
+  for (std::size_t a = 0; a < 3; ++a) {
+    p.lower[a] = mesh.box().lower[a];
+    p.first[a] = static_cast<double>(mesh.where(slot).x[a]) * mesh.block_size();
+  }
+  return p;
+}
 
 /// A field of additional physics.
 struct node_field {

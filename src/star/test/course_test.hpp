@@ -16,7 +16,7 @@
 
 #include "mesh/files/checkpoint.hpp"
 #include "rt/runtime.hpp"
-#include "star/driver/identity.hpp"
+#include "star/driver/options.hpp"
 #include "star/driver/simulation.hpp"
 
 namespace plx::star::test {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "star/driving/driving_module.hpp"
+#include "star/sources/source_terms.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/gas_run.hpp"
 #include "star/test/localities_test.hpp"

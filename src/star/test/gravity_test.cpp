@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "star/frame/rotating_frame.hpp"
-#include "star/gravity/direct_sum.hpp"
 #include "star/gravity/self_gravity.hpp"
+#include "star/gravity/test/direct_sum.hpp"
+#include "star/sources/source_terms.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/gravity_recording.hpp"
 #include "star/test/localities_test.hpp"

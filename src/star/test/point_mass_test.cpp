@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "star/gravity/point_mass_module.hpp"
+#include "star/sources/source_terms.hpp"
 #include "star/test/gas_run.hpp"
 
 namespace plx::star {

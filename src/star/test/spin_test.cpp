@@ -7,7 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "star/state/spin.hpp"
+#include "star/state/gas.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/gas_run.hpp"
 #include "star/test/localities_test.hpp"

@@ -10,7 +10,7 @@
 
 #include "mesh/files/checkpoint.hpp"
 #include "star/device/data/step_rule.hpp"
-#include "star/driver/identity.hpp"
+#include "star/driver/options.hpp"
 #include "star/driver/run.hpp"
 #include "star/test/course_test.hpp"
 

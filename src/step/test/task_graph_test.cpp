@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mesh/tree/curve_cut.hpp"
+#include "mesh/tree/curve_parts.hpp"
 
 namespace plx::step {
 namespace {

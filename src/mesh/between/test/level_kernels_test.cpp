@@ -17,9 +17,9 @@ constexpr int width = 16;
 constexpr std::ptrdiff_t volume = width * width * width;
 
 std::vector<const level_kernels*> all_kernels() {
-  std::vector<const level_kernels*> all{&baseline::kernels};
-#ifdef PLX_MESH_X86
-  if (machine_has_avx2()) all.push_back(&avx2::kernels);
+  std::vector<const level_kernels*> all{&isa_baseline::kernels};
+#ifdef __x86_64__
+  if (machine_has_avx2()) all.push_back(&isa_avx2::kernels);
 #endif
   return all;
 }

@@ -1,4 +1,4 @@
-#include "mesh/between/positive_family.hpp"
+#include "mesh/between/family_limits.hpp"
 
 #include <gtest/gtest.h>
 

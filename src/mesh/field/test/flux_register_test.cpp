@@ -1,8 +1,7 @@
-#include "mesh/field/flux_register.hpp"
+#include "mesh/field/face_fluxes.hpp"
 
 #include <gtest/gtest.h>
 
-#include "mesh/field/side_totals.hpp"
 #include "mesh/test/test_meshes.hpp"
 
 namespace {

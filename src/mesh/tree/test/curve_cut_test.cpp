@@ -1,4 +1,4 @@
-#include "mesh/tree/curve_cut.hpp"
+#include "mesh/tree/curve_parts.hpp"
 
 #include <gtest/gtest.h>
 

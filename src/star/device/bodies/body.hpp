@@ -13,10 +13,14 @@
 // Example: star/device/bodies/stage_body.hpp
 #pragma once
 
+// The bodies use the kernels of star/hydro with one lane, because each lane is a thread.
+#ifndef PLX_HYDRO_ONE_LANE
+#define PLX_HYDRO_ONE_LANE
+#endif
+
 #include <cstddef>
 #include <cstdint>
 
-#include "star/device/bodies/one_lane.hpp"
 #include "star/hydro/kernel/kernel_simd.hpp"
 
 // For loops whose arrays must be in registers, and for one that must not be unrolled.

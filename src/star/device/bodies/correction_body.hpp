@@ -1,5 +1,5 @@
 // Flux correction as a body: where a neighbour across a face is finer, its fluxes replace the block's own. A group
-// handles one such block. It computes what mesh/field/flux_register.cpp and stepper::correct() compute.
+// handles one such block. It computes what mesh/field/face_fluxes.cpp and stepper::correct() compute.
 //
 // Phase 0 adds the differences to the cells along those faces, in one symmetric sum per cell. Phases 1 to 6 apply
 // floors and the entropy tracer again to the cells along face 0, 1, ...
@@ -8,9 +8,9 @@
 // Example: star/device/test/device_gas_test.cpp
 #pragma once
 
+#include "star/device/bodies/block_cell.hpp"
 #include "star/device/bodies/body.hpp"
 #include "star/device/bodies/level_cell.hpp"
-#include "star/device/bodies/stored_cell.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {

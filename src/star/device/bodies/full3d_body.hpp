@@ -1,6 +1,6 @@
 // One Runge-Kutta stage of the scheme `full3d` as a body: a group advances a box of 8^3 cells of a block.
 //
-// Phase 0 reads the primitive variables of the box and its ghost cells from the tile (tiles_body.hpp) into shared
+// Phase 0 reads the primitive variables of the box and its ghost cells from the tile (ghosts_body.hpp) into shared
 // memory. Phases 1 and 2: threads walk along lines of cells, 64 across each axis. An axis through a cell that has a
 // component along the line ends at points of both faces of the line: of the values there, those ahead are kept in
 // registers for the next face. In phase 1 a walk handles two axes, hence two opposite points of each face; a thread
@@ -14,7 +14,6 @@
 // Example: star/device/test/device_gas_test.cpp
 #pragma once
 
-#include "star/device/bodies/kernel_line.hpp"
 #include "star/device/bodies/stage_box.hpp"
 #include "star/hydro/kernel/kernel_point.hpp"
 #include "star/hydro/kernel/kernel_positive.hpp"

@@ -1,15 +1,14 @@
 // Transfer between levels, cell by cell: the mean of eight cells, and the eight children of one. The bits are those of
 // the vectors in mesh/between/level_kernels_body.hpp. Children get their values variable by variable, with species the
-// density together with the partial densities (mesh/between/shared_limiter.hpp), and are then limited to positive
-// internal energies (mesh/between/positive_family.hpp) family by family.
+// density together with the partial densities (mesh/between/family_limits.hpp), and are then limited to positive
+// internal energies (mesh/between/family_limits.hpp) family by family.
 //
 // Thread safety: pure. Cost: 15 and about 60 operations.
 // Example: star/device/bodies/ghosts_body.hpp
 #pragma once
 
-#include "mesh/between/positive_family.hpp"
-#include "mesh/between/shared_limiter.hpp"
-#include "star/device/bodies/one_lane.hpp"
+#include "mesh/between/family_limits.hpp"
+#include "star/device/bodies/body.hpp"
 #include "star/hydro/kernel/kernel_simd.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {

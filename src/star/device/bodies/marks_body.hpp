@@ -5,10 +5,10 @@
 // Example: star/runners/test/device_course_test.cpp
 #pragma once
 
+#include "star/device/bodies/block_cell.hpp"
 #include "star/device/bodies/body.hpp"
-#include "star/device/bodies/ghost_cell.hpp"
 #include "star/device/bodies/level_cell.hpp"
-#include "star/device/data/regrid_data.hpp"
+#include "star/device/data/step_data.hpp"
 #include "star/hydro/eos.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {

@@ -1,7 +1,7 @@
 // One Runge-Kutta stage as a body (star/device/bodies/body.hpp): a group advances a box of 8^3 cells of a block.
 //
 // Phase 0 converts the box and the three layers around its faces to primitive variables, or reads these from tiles if
-// there are any (tiles_body.hpp). Phase 1: each of the 192
+// there are any (ghosts_body.hpp). Phase 1: each of the 192
 // threads walks one line of the box (64 along each axis), with the reconstruction and the last flux in registers, and
 // stores the differences of the fluxes. Phase 2 updates the cells.
 //
@@ -15,8 +15,7 @@
 // Example: star/device/test/device_gas_test.cpp
 #pragma once
 
-#include "star/device/bodies/ghost_cell.hpp"
-#include "star/device/bodies/kernel_line.hpp"
+#include "star/device/bodies/block_cell.hpp"
 #include "star/device/bodies/stage_box.hpp"
 #include "star/hydro/kernel/kernel_positive.hpp"
 #include "star/hydro/kernel/kernel_spin.hpp"

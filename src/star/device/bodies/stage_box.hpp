@@ -1,14 +1,17 @@
 // Common parts of the bodies of a stage: the boxes of 8^3 cells of a block, one for each group; tiles; the storage of
-// fluxes through the block's faces, and of those that species_body.hpp and spin_body.hpp read; the update of a cell
+// fluxes through the block's faces, and of those that species_spin_body.hpp reads; the update of a cell
 // from the differences of its fluxes.
 //
 // Thread safety: as bodies. Cost: about 250 operations per update.
 // Example: star/device/bodies/stage_body.hpp
 #pragma once
 
-#include "star/device/bodies/stored_cell.hpp"
+#include "star/device/bodies/block_cell.hpp"
+#include "star/device/bodies/body.hpp"
+#include "star/hydro/kernel/kernel_reconstruct.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
+
 namespace {
 
 constexpr int box_edge = 8, box_lines = box_edge * box_edge, box_cells = box_lines * box_edge;
@@ -73,7 +76,7 @@ PLX_INLINE double* kept_flux(const device::stage_arguments& a, const stage_box& 
          ((v * 3 + axis) * (box_edge + 1) + c) * box_lines + t * box_edge + s;
 }
 
-/// Keeps what species_body.hpp and spin_body.hpp read of the gas. Shapes: flux: density, velocities (normal and the two
+/// Keeps what species_spin_body.hpp reads of the gas. Shapes: flux: density, velocities (normal and the two
 /// others in cyclic order), ...
 PLX_INLINE void keep_flux_inside(const device::stage_arguments& a, const stage_box& b, int axis, int c, int s, int t,
                                  const double* flux) {
@@ -182,5 +185,69 @@ PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b
   for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];
 }
 
+// ---- Reconstruction along a line by one thread: computes what reconstruct_line() computes, one cell at a time, and
+// keeps the few values that are still needed in registers. The bits are the same.
+//
+// Cost: kernel_reconstruct.hpp.
+
+/// One variable along a line. begin() takes cells -3 .. 0; then each step() takes cell c + 2 and returns both values of
+/// cell c, for c = -1, 0, 1, ... Before that step, average() is cell c.
+template <reconstruction scheme>
+struct line_window;
+
+template <>
+struct line_window<reconstruction::ppm> {
+  vd q0, q1, d1, s0, a0;
+
+  PLX_INLINE vd average() const { return q0; }
+  PLX_INLINE void begin(vd m3, vd m2, vd m1, vd c0) {
+    q0 = m1, q1 = c0;
+    vd d = m1 - m2;
+    d1 = c0 - m1;
+    vd below = half_slope(m2 - m3, d);
+    s0 = half_slope(d, d1);
+    a0 = all(0.5) * (m2 + m1) + all(1.0 / 3.0) * (below - s0);
+  }
+  template <bool positive>
+  PLX_INLINE void step(vd q2, vd& lower, vd& upper) {
+    vd d2 = q2 - q1;
+    vd s1 = half_slope(d1, d2);
+    vd a1 = all(0.5) * (q0 + q1) + all(1.0 / 3.0) * (s0 - s1);
+    lower = monotone(a0, q0, a1);
+    upper = monotone(a1, q0, a0);
+    q0 = q1, q1 = q2, d1 = d2, s0 = s1, a0 = a1;
+  }
+};
+
+template <>
+struct line_window<reconstruction::plm> {
+  vd below, q0, q1;
+
+  PLX_INLINE vd average() const { return q0; }
+  PLX_INLINE void begin(vd, vd m2, vd m1, vd c0) { below = m2, q0 = m1, q1 = c0; }
+  template <bool positive>
+  PLX_INLINE void step(vd q2, vd& lower, vd& upper) {
+    vd s = half_slope(q0 - below, q1 - q0);
+    lower = clamp(q0 - s, vmin(q0, below), vmax(q0, below));
+    upper = clamp(q0 + s, vmin(q0, q1), vmax(q0, q1));
+    below = q0, q0 = q1, q1 = q2;
+  }
+};
+
+template <>
+struct line_window<reconstruction::mp5> {
+  vd w[5];
+
+  PLX_INLINE vd average() const { return w[3]; }
+  PLX_INLINE void begin(vd m3, vd m2, vd m1, vd c0) { w[1] = m3, w[2] = m2, w[3] = m1, w[4] = c0; }
+  template <bool positive>
+  PLX_INLINE void step(vd q2, vd& lower, vd& upper) {
+    for (int s = 0; s < 4; ++s) w[s] = w[s + 1];
+    w[4] = q2;
+    mp5_cell<positive>(w, lower, upper);
+  }
+};
+
 }  // namespace
+
 }  // namespace plx::star::PLX_HYDRO_ISA

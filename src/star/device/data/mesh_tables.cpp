@@ -1,8 +1,8 @@
 #include "star/device/data/mesh_tables.hpp"
 
 #include "base/assert.hpp"
-#include "mesh/between/tile.hpp"
-#include "star/step/block_place.hpp"
+#include "mesh/between/gather.hpp"
+#include "star/step/gas_step.hpp"
 
 namespace plx::star::device {
 

@@ -5,7 +5,7 @@
 // of a face or a cell, so that the total is conserved to rounding on a refined mesh.
 //
 // Thread safety: pure. Cost: some ns per cell.
-// Example: star/state/spin.cpp
+// Example: star/state/gas.cpp
 #pragma once
 
 #include <cstddef>

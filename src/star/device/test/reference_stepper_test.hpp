@@ -13,8 +13,7 @@
 
 #include "mesh/between/gather.hpp"
 #include "mesh/field/arena.hpp"
-#include "mesh/field/flux_register.hpp"
-#include "mesh/field/side_totals.hpp"
+#include "mesh/field/face_fluxes.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/hydro/stage.hpp"
 #include "star/hydro/state.hpp"

@@ -1,4 +1,4 @@
-#include "star/diagnostics/star_shapes.hpp"
+#include "star/diagnostics/star_finder.hpp"
 
 #include <gtest/gtest.h>
 

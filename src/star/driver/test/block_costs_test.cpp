@@ -1,4 +1,4 @@
-#include "star/driver/block_costs.hpp"
+#include "star/driver/balancer.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "star/driver/identity.hpp"
-
 namespace plx::star {
 namespace {
 

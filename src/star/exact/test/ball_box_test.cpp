@@ -1,4 +1,4 @@
-#include "star/exact/ball_box.hpp"
+#include "star/exact/spheroid.hpp"
 
 #include <gtest/gtest.h>
 

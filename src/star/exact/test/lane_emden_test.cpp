@@ -1,4 +1,4 @@
-#include "star/exact/lane_emden.hpp"
+#include "star/exact/polytrope.hpp"
 
 #include <gtest/gtest.h>
 

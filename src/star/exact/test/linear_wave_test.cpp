@@ -1,4 +1,4 @@
-#include "star/exact/linear_wave.hpp"
+#include "star/exact/waves.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "star/exact/pulsation.hpp"
+#include "star/exact/polytrope.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "star/exact/sedov.hpp"
+#include "star/exact/shocks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "star/exact/shear_layer.hpp"
+#include "star/exact/waves.hpp"
 
 #include <gtest/gtest.h>
 

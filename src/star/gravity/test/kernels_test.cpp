@@ -1,4 +1,4 @@
-#include "star/gravity/kernel/kernels.hpp"
+#include "star/gravity/kernels.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// The kernels of one instruction set as a table of functions. kernel_<isa>.cpp includes the kernel_*.hpp headers with
-// PLX_HYDRO_ISA set to its namespace and is compiled with its own -march.
+// The kernels of one instruction set as a table of functions. kernel_table.hpp is compiled once per instruction set,
+// with PLX_HYDRO_ISA set to its namespace and its own -march.
 //
 // Code for a wider instruction set must not be linked into the rest of the program: everything in those translation
 // units except the table is in an unnamed namespace, and they include no inline functions that the linker could share

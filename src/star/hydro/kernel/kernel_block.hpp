@@ -8,7 +8,7 @@
 // Example: star/hydro/test/stage_test.cpp
 #pragma once
 
-#include "star/hydro/kernel/kernel_spin_cells.hpp"
+#include "star/hydro/kernel/kernel_spin.hpp"
 #include "star/hydro/kernel/kernel_sweep.hpp"
 #include "star/hydro/kernel/kernel_update.hpp"
 
@@ -29,7 +29,7 @@ PLX_INLINE box_shape shape_for(int n) {
 /// Scratch of a box, in doubles from one base address; every part starts at a multiple of 64 bytes.
 struct workspace {
   double* primitive;     ///< [var + 1 (+ 9)][z + 2g][y + 2g][x + 2g]; edges and corners are not filled, but with spin
-                         ///< the layer beside edges; after the variables: the potential, then kernel_spin_cells.hpp
+                         ///< the layer beside edges; after the variables: the potential, then kernel_spin.hpp
   double* z_difference;  ///< [var + 1][z][y][x]; last, as in those below: the work of gravity
   double* plane;         ///< [var + 1 (+ 3)][x + 2g][y]: one plane of them, transposed
   double* x_transposed;  ///< [var + 1][x][y]
@@ -99,7 +99,7 @@ struct box_task {
   }
   /// The variables of `primitive`, `plane` and the differences.
   int stored() const { return n_var + (in.potential ? 1 : 0); }
-  /// The first of the three variables in `primitive`, and for the axis 0 in `plane`, that kernel_spin_cells.hpp finds
+  /// The first of the three variables in `primitive`, and for the axis 0 in `plane`, that find_spin_at() finds
   /// for the faces across an axis.
   int moments_across(int axis) const { return n_var + 1 + 3 * axis; }
   /// The potential at a cell of `primitive` or `plane`, or nullptr.

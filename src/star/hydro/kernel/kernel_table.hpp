@@ -1,8 +1,11 @@
-// The functions of kernel_table for one instruction set, and the table. Included last, once, by kernel_<isa>.cpp.
+// The functions of kernel_table for one instruction set, and the table. Compiled once per instruction set (plx_kernels
+// in cmake/plx_library.cmake) with PLX_ISA set to its namespace.
 //
 // Thread safety: pure functions of their arguments. Cost: kernel_block.hpp.
 // Example: star/hydro/test/isa_test.cpp
 #pragma once
+
+#define PLX_HYDRO_ISA PLX_ISA
 
 #include "star/hydro/kernel/kernel.hpp"
 #include "star/hydro/kernel/kernel_full3d.hpp"

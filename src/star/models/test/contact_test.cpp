@@ -9,9 +9,9 @@
 #include <numbers>
 
 #include "num/quadrature.hpp"
-#include "star/models/model_file.hpp"
-#include "star/models/root.hpp"
+#include "star/models/model.hpp"
 #include "star/models/self_consistent.hpp"
+#include "star/models/solver.hpp"
 
 namespace plx::star::models {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "star/exact/lane_emden.hpp"
+#include "star/exact/polytrope.hpp"
 
 namespace plx::star::models {
 namespace {

@@ -9,9 +9,9 @@
 #include <numbers>
 
 #include "rt/runtime.hpp"
-#include "star/exact/lane_emden.hpp"
+#include "star/exact/polytrope.hpp"
 #include "star/gravity/passes.hpp"
-#include "star/models/model_file.hpp"
+#include "star/models/model.hpp"
 
 namespace plx::star::models {
 namespace {

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "num/exact_sum.hpp"
-#include "star/exact/riemann.hpp"
+#include "star/exact/shocks.hpp"
 #include "star/problems/test/box_test.hpp"
 
 namespace plx::star {

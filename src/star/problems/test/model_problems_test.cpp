@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "star/problems/gravity/model_problem.hpp"
+#include "star/problems/model_problem.hpp"
 #include "star/problems/test/box_test.hpp"
 
 namespace plx::star {

@@ -1,4 +1,4 @@
-#include "star/problems/plane/plane.hpp"
+#include "star/problems/plane.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "star/refine/block_limit.hpp"
+#include "star/refine/regrid.hpp"
 
 #include <gtest/gtest.h>
 

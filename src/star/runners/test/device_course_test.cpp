@@ -11,7 +11,7 @@
 #include <limits>
 
 #include "mesh/files/checkpoint.hpp"
-#include "star/driver/identity.hpp"
+#include "star/driver/options.hpp"
 #include "star/test/course_test.hpp"
 
 namespace plx::star {

@@ -17,7 +17,7 @@
 #include "net/simulation.hpp"
 #include "rt/async.hpp"
 #include "rt/thread.hpp"
-#include "star/driver/identity.hpp"
+#include "star/driver/options.hpp"
 #include "star/runners/run_device.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/localities_test.hpp"

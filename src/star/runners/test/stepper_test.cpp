@@ -9,7 +9,7 @@
 
 #include "rt/runtime.hpp"
 #include "star/refine/regrid.hpp"
-#include "star/state/totals.hpp"
+#include "star/state/gas.hpp"
 
 namespace plx::star {
 namespace {

@@ -1,4 +1,4 @@
-#include "star/output/series/series_options.hpp"
+#include "star/output/series/series_list.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -12,8 +12,7 @@
 #include "base/file.hpp"
 #include "mesh/files/athdf.hpp"
 #include "star/driver/run.hpp"
-#include "star/output/series/pixels.hpp"
-#include "star/output/series/shells.hpp"
+#include "star/output/series/images.hpp"
 #include "star/test/localities_test.hpp"
 
 namespace plx::star {

@@ -1,2 +1,0 @@
-#define PLX_HYDRO_ISA isa_avx512
-#include "star/hydro/kernel/kernel_table.hpp"
