@@ -152,7 +152,7 @@ def draw_scale_bar(axes, units: Units, limits) -> None:
     length, label = units.bar(x1 - x0)
     x, y = x0 + 0.04 * (x1 - x0), y0 + 0.05 * (y1 - y0)
     axes.plot([x, x + length], [y, y], color="#ffffff", linewidth=2.0, solid_capstyle="butt")
-    axes.text(x + 0.5 * length, y + 0.015 * (y1 - y0), label, color="#ffffff", ha="center", va="bottom", fontsize=9)
+    axes.text(x, y + 0.015 * (y1 - y0), label, color="#ffffff", ha="left", va="bottom", fontsize=9)
 
 
 class Painter:
