@@ -76,7 +76,6 @@ result<void> run_files::restore(const mesh::checkpoint& c, const std::string& pa
   if (const std::vector<double>* state = c.state.find("ledger"); state != nullptr) ledger_.restore(*state);
   if (const std::vector<double>* good = c.state.find("good_step"); good != nullptr && good->size() == 1)
     good_step_ = static_cast<std::int64_t>(good->at(0));
-  history_step_ = analysis_step_ = diagnostics_step_ = sim_.steps();
   if (is_in_place())
     for (const auto& [table, names] : tables())
       if (const std::vector<double>* row = c.state.find(last_row_of + table); row != nullptr && row->size() == 1)
@@ -130,6 +129,15 @@ bool run_files::drop_later_files() {
   return has_mesh;
 }
 
+// A table that was moved away begins again.
+void run_files::forget_moved_tables(const kept_bytes& kept) {
+  std::vector<double> there;
+  for (const auto& [table, step] : last_rows_) there.push_back(kept.contains(table) ? 1.0 : 0.0);
+  there = from_root(net(), sim_.tasks(), there);
+  std::size_t i = 0;
+  std::erase_if(last_rows_, [&](const auto&) { return there[i++] == 0.0; });
+}
+
 result<void> run_files::begin() {
   if (auto r = lock(); !r) return r;
   kept_bytes kept;
@@ -137,11 +145,10 @@ result<void> run_files::begin() {
     auto found = kept_tables();
     if (!found) return found.error();
     kept = *std::move(found);
-    // A table that was moved away begins again.
-    std::erase_if(last_rows_, [&](const auto& row) { return !kept.contains(row.first); });
     return {};
   };
   if (auto r = all(resumed_ && is_root(net()) ? check_tables() : result<void>()); !r) return r;
+  if (resumed_) forget_moved_tables(kept);
   if (auto r = make_folders(); !r) return r;
   const auto write_first = [&, this]() -> result<void> {
     if (auto r = log_to_file(measured_ + "/log.txt", log_level::info); !r) return r;
@@ -211,12 +218,13 @@ result<void> run_files::after_step(std::uint32_t wished) {
 }
 
 result<void> run_files::end(const std::string& status, const std::string& message) {
+  // Before the last rows and files: a run that continues removes those that would not be due without the stop.
+  if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
+    if (auto r = write_checkpoint(); !r) return r;
   if (auto r = append_history(); !r) return r;
   if (auto r = append_analyses(); !r) return r;
   if (auto r = append_diagnostics(); !r) return r;
   if (auto r = append_counters(); !r) return r;
-  if (status == "interrupted" || (status == "finished" && sim_.options().output.checkpoint_at_end))
-    if (auto r = write_checkpoint(); !r) return r;  // before the mesh file: a run that continues writes that again
   if (auto r = write_mesh(); !r) return r;
   if (auto r = write_all_series(); !r) return r;
   take_rotation();

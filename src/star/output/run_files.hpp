@@ -123,12 +123,16 @@ class run_files {
   result<void> write_summary(const std::string& status, const std::string& message);
   static std::string header_of(const analysis& a);
   static constexpr const char* last_row_of = "last_row_";  // and a table: names of numbers in checkpoints
+  static constexpr const char* history_table = "history.csv";
+  /// Does the table have a row of this step?
+  bool has_row(const std::string& table) const;
   /// The tables that this run appends to, each with its line of names.
   std::vector<std::pair<std::string, std::string>> tables() const;
   /// Tables in the folder, each with the bytes that stay when the run continues. Error: one has other columns, or lacks
   /// rows from before the checkpoint.
   using kept_bytes = std::map<std::string, std::size_t>;
   result<kept_bytes> kept_tables() const;
+  void forget_moved_tables(const kept_bytes& kept);
   result<void> sync_tables() const;
   idle_rates measure_idle();
   bool mesh_is_due();
@@ -153,13 +157,11 @@ class run_files {
   double begin_s_;                                              // of this process, monotonic
   double wall_before_s_ = 0.0;                                  // of the runs before this one
   std::int64_t next_mesh_ = 0;                                  // number of the next mesh file
-  std::int64_t mesh_step_ = -1, history_step_ = -1;             // steps they were last written at
+  std::int64_t mesh_step_ = -1;                                 // step it was last written at
   std::int64_t kept_step_ = -1;                                 // step of the mesh file that already has the next
                                                                 // number
   std::vector<std::unique_ptr<analysis>> analyses_;             // of output.analysis
-  std::int64_t analysis_step_ = -1;                             // step of their last rows
   std::unique_ptr<star_diagnostics> diagnostics_;               // with diagnostics.stars
-  std::int64_t diagnostics_step_ = -1;                          // step of their last row
   std::map<std::string, std::int64_t> last_rows_;               // steps of the last rows, by table
   double checked_time_ = 0.0;                                   // time of the last call of mesh_is_due()
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row

@@ -98,7 +98,7 @@ std::optional<ledger_row> changed_row(const ledger& of, double most) {
 
 bool run_files::is_over_limit() const {
   const double limit = sim_.options().run.conservation_limit;
-  return limit != 0.0 && history_step_ == sim_.steps() && changed_row(ledger_, limit).has_value();
+  return limit != 0.0 && has_row(history_table) && changed_row(ledger_, limit).has_value();
 }
 
 result<void> run_files::check_conservation() const {

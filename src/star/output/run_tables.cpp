@@ -26,7 +26,6 @@ namespace plx::star {
 
 namespace {
 
-constexpr const char* history_table = "history.csv";
 constexpr const char* diagnostics_table = "diagnostics.csv";
 std::string analysis_table(const std::string& name) { return fmt::format("analysis_{}.csv", name); }
 
@@ -52,8 +51,13 @@ std::string header_of_history(const std::vector<std::string>& names, const std::
 
 }  // namespace
 
+bool run_files::has_row(const std::string& table) const {
+  const auto row = last_rows_.find(table);
+  return row != last_rows_.end() && row->second == sim_.steps();
+}
+
 result<void> run_files::append_history() {
-  if (history_step_ == sim_.steps()) return {};
+  if (has_row(history_table)) return {};
   const std::vector<std::string> names = total_names(sim_.settings().hydro);
   const std::vector<double> totals = sim_.totals();
   ledger_.take(ledger_values(totals));
@@ -69,7 +73,6 @@ result<void> run_files::append_history() {
   line += fmt::format(",{},{},{}", f.density, f.pressure, f.input);
   for (std::size_t v = 0; v < names.size(); ++v)
     if (!names[v].empty()) line += fmt::format(",{}", sim_.left(static_cast<int>(v)));
-  history_step_ = sim_.steps();
   row_s_ = now;
   rows_updates_ = sim_.cell_updates();
   last_rows_[history_table] = sim_.steps();
@@ -80,10 +83,9 @@ result<void> run_files::append_history() {
 }
 
 result<void> run_files::append_analyses() {
-  if (analyses_.empty() || analysis_step_ == sim_.steps()) return {};
-  analysis_step_ = sim_.steps();
-  sim_.fetch();
   const std::vector<std::string>& names = sim_.options().output.analysis;
+  if (analyses_.empty() || has_row(analysis_table(names.front()))) return {};
+  sim_.fetch();
   for (std::size_t i = 0; i < names.size(); ++i) {
     const task_info info{probe::register_name("star.analyses"), probe::no_key};
     const std::vector<double> row = sim_.tasks().run(
@@ -108,8 +110,7 @@ std::string header_of(const star_diagnostics& d) {
 }  // namespace
 
 result<void> run_files::append_diagnostics() {
-  if (diagnostics_ == nullptr || diagnostics_step_ == sim_.steps()) return {};
-  diagnostics_step_ = sim_.steps();
+  if (diagnostics_ == nullptr || has_row(diagnostics_table)) return {};
   sim_.fetch();
   const bool was_disrupted = diagnostics_->disrupted_star() != 0;
   const task_info info{probe::register_name("star.diagnostics"), probe::no_key};
@@ -169,8 +170,10 @@ result<run_files::kept_bytes> run_files::kept_tables() const {
     if (std::error_code code; !std::filesystem::exists(path, code)) continue;
     const auto text = read_file(path);
     if (!text) return text.error();
+    // Behind the last row of the checkpoint stands at most the last row of a run that has ended.
     const auto row = last_rows_.find(table);
-    const auto bytes = bytes_up_to_step(path, *text, header, sim_.steps(), row == last_rows_.end() ? -1 : row->second);
+    const auto bytes = row == last_rows_.end() ? bytes_up_to_step(path, *text, header, sim_.steps())
+                                               : bytes_up_to_step(path, *text, header, row->second, row->second);
     if (!bytes)
       return error{bytes.error().message + "; restore the file, or move it away: the run then begins a new one"};
     kept[table] = *bytes;
