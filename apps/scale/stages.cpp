@@ -21,22 +21,33 @@ namespace plx::scale {
 
 namespace {
 
-// The halos of one locality, which the borders of all states and fluxes share.
+// The ghosts and fluxes that one locality sends; the borders of all states and fluxes share them.
 struct halos {
   const workload& w;
-  std::size_t group_bytes;
-  mesh::halo ghosts{};
-  mesh::flux_halo fluxes{};
+  const exchange& how;
+  std::vector<step::border_group> ghosts{}, fluxes{};
   int here = -1;
 
-  std::size_t face_doubles() const {
-    return static_cast<std::size_t>(w.variables) * w.box.block_size * w.box.block_size / 4;
-  }
   void adopt(const step::node_graph& nodes) {
     if (std::exchange(here, nodes.here()) == nodes.here()) return;
-    ghosts = mesh::halo(nodes.mesh(), nodes.parts(), here, w.variables, group_bytes, w.reach());
-    fluxes = mesh::flux_halo(nodes.mesh(), nodes.parts(), here,
-                             std::max<std::size_t>(1, group_bytes / (sizeof(double) * face_doubles())));
+    const std::size_t bytes = how.coalesced ? how.group_bytes : 1;  // 1: a group per block
+    const mesh::halo halo(nodes.mesh(), nodes.parts(), here, w.variables, bytes, w.reach());
+    ghosts = star::border_groups(halo.sends());
+    if (!how.coalesced)
+      for (step::border_group& g : ghosts) g.doubles = doubles_of_readers(nodes, g);
+    const auto face = static_cast<std::size_t>(w.variables) * w.box.block_size * w.box.block_size / 4;
+    const auto most_faces = std::max<std::size_t>(1, bytes / (sizeof(double) * face));
+    fluxes = star::border_groups(mesh::flux_halo(nodes.mesh(), nodes.parts(), here, most_faces).sends(), face);
+  }
+  // The sum over the readers of a group's block: each gets a message of its own.
+  std::size_t doubles_of_readers(const step::node_graph& nodes, const step::border_group& g) const {
+    std::size_t cells = 0;
+    for (const mesh::slot_id reader : nodes.mesh().touching(g.nodes.front())) {
+      if (nodes.owner(reader) != g.peer) continue;
+      for (const mesh::block_box& b : mesh::read_boxes(nodes.mesh(), reader, w.reach()))
+        if (b.slot == g.nodes.front()) cells += static_cast<std::size_t>(b.cells());
+    }
+    return cells * static_cast<std::size_t>(w.variables);
   }
 };
 
@@ -45,8 +56,7 @@ class halo_border final : public step::border {
   halo_border(halos& all, bool of_fluxes) : all_(all), of_fluxes_(of_fluxes) {}
   void adopt(const step::node_graph& nodes, const step::border_use&) override {
     all_.adopt(nodes);
-    sends_ = of_fluxes_ ? star::border_groups(all_.fluxes.sends(), all_.face_doubles())
-                        : star::border_groups(all_.ghosts.sends());
+    sends_ = of_fluxes_ ? all_.fluxes : all_.ghosts;
   }
   void pack(std::size_t, std::size_t, double*) const override {}
   void unpack(std::size_t, const double*) override {}
@@ -136,7 +146,8 @@ class stages_builder {
   void connect_own(mesh_node n);
   bool is_new_edge(node_id before, node_id after);
   void add_locality(int here);
-  void add_message(std::size_t link, int peer, std::span<const mesh_node> nodes, double bytes);
+  std::size_t readers_at(int peer, std::size_t carrier, mesh_node n) const;
+  void add_messages(std::size_t carrier, int peer, std::span<const mesh_node> nodes, double bytes, int parts);
 
   const workload& work_;
   const exchange& how_;
@@ -168,7 +179,7 @@ stages_builder::stages_builder(const workload& w, const exchange& how, const mes
       how_(how),
       parts_(parts),
       gravity_(gravity_of(w)),
-      halos_{w, how.coalesced ? how.group_bytes : 1},
+      halos_{w, how},
       passes_(halos_),
       recipe_(recipe_of_step()),
       tasks_(recipe_),
@@ -268,38 +279,55 @@ void stages_builder::add_locality(int here) {
   if (is_alone) return;
   for (std::size_t l = 0; l < tasks_.links().size(); ++l) {
     if (!tasks_.is_carrier(l)) continue;
-    for (const step::border_group& group : tasks_.links()[l].by->sends()) {
+    const step::border& by = *tasks_.links()[l].by;
+    const bool is_of_nodes = dynamic_cast<const step::node_border*>(&by) != nullptr;
+    for (const step::border_group& group : by.sends()) {
       const double bytes = sizeof(double) * static_cast<double>(group.doubles);
-      if (how_.coalesced) add_message(l, group.peer, group.nodes, bytes);
-      for (std::size_t i = 0; !how_.coalesced && i < group.nodes.size(); ++i)
-        add_message(l, group.peer, std::span(group.nodes).subspan(i, 1),
-                    bytes / static_cast<double>(group.nodes.size()));
+      if (how_.coalesced) add_messages(l, group.peer, group.nodes, bytes, 1);
+      // Otherwise a message for each reader: all values of a node; what halo_border counts are those of all readers.
+      for (std::size_t i = 0; !how_.coalesced && i < group.nodes.size(); ++i) {
+        const auto readers = static_cast<int>(readers_at(group.peer, l, group.nodes[i]));
+        add_messages(l, group.peer, std::span(group.nodes).subspan(i, 1),
+                     bytes / static_cast<double>(group.nodes.size()) * (is_of_nodes ? readers : 1), readers);
+      }
     }
   }
 }
 
-void stages_builder::add_message(std::size_t carrier, int peer, std::span<const mesh_node> nodes, double bytes) {
+// The nodes of a locality that read the values of a node, in passes or after the step.
+std::size_t stages_builder::readers_at(int peer, std::size_t carrier, mesh_node n) const {
+  std::vector<mesh_node> all;
+  for (const step::link& l : tasks_.links()) {
+    if (l.carrier != static_cast<int>(carrier)) continue;
+    for (const mesh_node reader : nodes_.readers_of(l.values.at, n))
+      if (owner(reader) == peer && (l.is_published || (tasks_.passes_of(reader) & l.reader_bits) != 0))
+        all.push_back(reader);
+  }
+  std::sort(all.begin(), all.end());
+  return static_cast<std::size_t>(std::unique(all.begin(), all.end()) - all.begin());
+}
+
+// Messages that leave and arrive together: `parts` of `bytes` in all, without headers.
+void stages_builder::add_messages(std::size_t carrier, int peer, std::span<const mesh_node> nodes, double bytes,
+                                  int parts) {
   const step::link& values = tasks_.links()[carrier];
-  const node_id m = g_.add_message(nodes_.here(), peer, bytes);
-  int readers = 0;
+  const node_id m = g_.add_message(nodes_.here(), peer, bytes + parts * how_.header_bytes, parts);
+  bool is_awaited = false;
   for (const step::link& l : tasks_.links()) {
     if (l.carrier != static_cast<int>(carrier)) continue;
     for (const mesh_node n : nodes)
       for (const int r : l.readers)
         for (const mesh_node reader : nodes_.readers_of(l.values.at, n))
           if (owner(reader) == peer && (tasks_.passes_of(reader) >> r & 1) != 0 && is_new_edge(m, task_of(reader, r)))
-            g_.edge(m, task_of(reader, r)), ++readers;
+            g_.edge(m, task_of(reader, r)), is_awaited = true;
   }
-  if (readers == 0) g_.edge(m, end_.in[peer]);
+  if (!is_awaited) g_.edge(m, end_.in[peer]);
   for (const mesh_node n : nodes) {
     const std::uint64_t sources = tasks_.passes_of(n) & values.source_bits;
     const node_id task = task_of(n, std::bit_width(sources) - 1);
     g_.copies(task, bytes / static_cast<double>(nodes.size()));
     g_.edge(task, m);
   }
-  // Without coalescing each reader gets a message of its own.
-  g_.at(m).parts = how_.coalesced ? 1 : std::max(1, readers);
-  g_.at(m).bytes += g_.at(m).parts * how_.header_bytes;
 }
 
 work_graph stages_builder::build() {

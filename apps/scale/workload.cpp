@@ -160,7 +160,7 @@ result<workload> read_workload(const std::string& path) {
   reader in(table, path);
   workload w;
   w.box = read_domain(in);
-  w.stages = in.whole("run.stages", 1);
+  w.stages = in.whole("run.stages", 2);
   if (w.stages > 3) in.complain("run.stages", fmt::format("expected 2 or 3, found {}", w.stages));
   w.variables = in.whole("run.variables", 1);
   w.reads_edges = in.flag("run.reads_edges");

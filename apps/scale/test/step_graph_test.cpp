@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "mesh/between/halo.hpp"
 #include "test_platform.hpp"
 
 namespace plx::scale {
@@ -128,14 +129,58 @@ TEST(StepGraph, PartsThatDoNotFollowTheCurveAreRefused) {
   EXPECT_NE(checked.error().message.find("blocks.part: expected localities 0 to 1"), std::string::npos);
 }
 
-TEST(StepGraph, WithoutCoalescingThereAreMoreMessagesAndNoFewerBytes) {
-  const workload w = mirrored(small(), {2, 2, 2});
+// Two levels on four localities, counted from the mesh: ghosts per pair of blocks that touch, fluxes per fine face.
+TEST(StepGraph, WithoutCoalescingEachPairOfBlocksHasAMessage) {
+  workload w = mirrored(small(), {2, 2, 2});
+  const mesh::block_mesh m = *mesh_of(w);
+  const auto part = [&](mesh::slot_id slot) { return 4 * m.position(slot) / static_cast<int>(m.block_count()); };
+  for (std::size_t i = 0; i < w.blocks.size(); ++i) w.part.push_back(part(static_cast<mesh::slot_id>(i)));
+  int messages = 0, doubles = 0;
+  for (const mesh::slot_id reader : m.blocks()) {
+    for (const mesh::slot_id from : m.touching(reader)) messages += part(from) != part(reader);
+    for (const mesh::block_box& box : mesh::read_boxes(m, reader))
+      if (part(box.slot) != part(reader)) doubles += 5 * box.cells();
+    for (const mesh::face_neighbour& coarse : m.coarser_face_neighbours(reader))
+      if (part(coarse.slot) != part(reader)) ++messages, doubles += 5 * 16;
+  }
   exchange together, separate;
   separate.coalesced = false;
   const traffic a = traffic_of(distributed_run(w, 4, together).stepping());
   const traffic b = traffic_of(distributed_run(w, 4, separate).stepping());
+  EXPECT_EQ(b.parts, 3 * messages + 4 * 2);
+  EXPECT_DOUBLE_EQ(b.bytes, 3 * 8.0 * doubles + 4 * 2 * separate.agree_bytes + b.parts * separate.header_bytes);
   EXPECT_GT(b.parts, 10 * a.parts);
-  EXPECT_GE(b.bytes, a.bytes);
+}
+
+// 2 x 2 x 1 equal root blocks: each of the two localities has a row along x, and each block two readers in the other
+// row. The one across the edge reads cells only if stages read edges, all of which the one across the face reads, too.
+workload square() {
+  workload w;
+  w.box.root_blocks = {2, 2, 1};
+  w.box.upper = {2.0, 2.0, 1.0};
+  w.box.sides.fill(mesh::boundary::outflow);
+  w.blocks = {{0, {0, 0, 0}}, {0, {1, 0, 0}}, {0, {0, 1, 0}}, {0, {1, 1, 0}}};
+  w.block_s.assign(4, 1e-4);
+  w.part = {0, 0, 1, 1};
+  return w;
+}
+
+TEST(StepGraph, WithoutCoalescingEachReaderGetsItsGhostsInEachStage) {
+  workload w = square();
+  exchange how;
+  for (const bool reads_edges : {false, true}) {
+    w.reads_edges = reads_edges;
+    const double across_face = 3 * 64 * 5 * 8, across_edge = reads_edges ? 3 * 3 * 8 * 5 * 8 : 0.0;
+    how.coalesced = true;
+    const traffic together = traffic_of(distributed_run(w, 2, how).stepping());
+    EXPECT_EQ(together.parts, 3 * 2 + 2);
+    EXPECT_DOUBLE_EQ(together.bytes, 3 * 4 * across_face + 2 * how.agree_bytes + together.parts * how.header_bytes);
+    how.coalesced = false;
+    const traffic separate = traffic_of(distributed_run(w, 2, how).stepping());
+    EXPECT_EQ(separate.parts, 3 * 4 * 2 + 2);
+    EXPECT_DOUBLE_EQ(separate.bytes,
+                     3 * 4 * (across_face + across_edge) + 2 * how.agree_bytes + separate.parts * how.header_bytes);
+  }
 }
 
 // The small mesh with gravity: 15 blocks and three refined nodes, of which two are above the root grid.
@@ -205,6 +250,23 @@ TEST(StepGraph, GravitySendsMassesSumsExpansionsAndPotentials) {
   EXPECT_EQ(t.messages, 4 * (2 + 1 + 1 + 1) + 3 * (2 + 2) + 2);
   EXPECT_DOUBLE_EQ(t.bytes, 4 * (2 * masses + expansions + sums + corrections) + 6 * (ghosts + potentials) +
                                 2 * how.agree_bytes + t.messages * how.header_bytes);
+}
+
+// The node above the four blocks of the square belongs to the first locality, as the one above it. A block's masses
+// have two readers in the other row, and those of the second row the node, too.
+TEST(StepGraph, WithoutCoalescingEachReaderGetsAllValuesOfANode) {
+  workload w = square();
+  w.gravity.emplace();
+  w.gravity->constant = 1.0;
+  w.gravity->order = 3;
+  exchange how;
+  how.coalesced = false;
+  const traffic t = traffic_of(distributed_run(w, 2, how).stepping());
+  constexpr int moments = 16, masses = 2 * 2 + 2 * 3, expansions = 2, sums = 2, corrections = 2, potentials = 4 * 2;
+  EXPECT_EQ(t.parts, 4 * (masses + expansions + sums + corrections) + 3 * (potentials + 4 * 2) + 2);
+  EXPECT_DOUBLE_EQ(t.bytes, 8 * (4 * (masses * 512 + expansions * moments * 512 + sums * 16 + corrections * 9) +
+                                 3 * (potentials * 512 + 4 * 3 * 64 * 5)) +
+                                2 * how.agree_bytes + t.parts * how.header_bytes);
 }
 
 // No message costs and an ideal network: only the work, evenly distributed, and waiting for whole tasks remain.

@@ -70,8 +70,8 @@ TEST(Workload, IsReadAsWritten) {
 
 TEST(Workload, WhatIsWrongIsOneLineWithFileAndKey) {
   const std::tuple<const char*, const char*, const char*> defects[] = {
-      {"stages = 2", "stages = 0", "run.stages: expected a number of 1 or more, found 0"},
-      {"stages = 2", "", "run.stages: expected a number of 1 or more, found none"},
+      {"stages = 2", "stages = 1", "run.stages: expected a number of 2 or more, found 1"},
+      {"stages = 2", "", "run.stages: expected a number of 2 or more, found none"},
       {"root_s = 6e-6", "root_s = -1.0", "costs.root_s: expected a number of 0 or more"},
       {"root_s = 6e-6", "root_s = 6e-6\nlists_s = -1", "costs.lists_s: expected a number of 0 or more, found -1"},
       {"level = [1,", "part = [0, 1]\nlevel = [1,", "blocks.part: expected a list of 9 values, found 2"},
