@@ -102,8 +102,7 @@ work_graph leave(int n) {
   return g.finish();
 }
 
-// A survivor learns of the loss from a neighbour that is nearer to the lost locality; the notices of the others come
-// later.
+// A survivor receives the notice from a neighbour that is nearer to the lost locality; those of the others come later.
 work_graph loss(int n) {
   event_graph g(n);
   const int lost = n - 1;
@@ -111,11 +110,11 @@ work_graph loss(int n) {
   const std::vector<node_id> noticed = g.tasks(), done = g.tasks();
   for (int l = 0; l < lost; ++l) {
     g.edge(noticed[l], done[l]);
-    bool knows = distance[l] == 1;
+    bool has_notice = distance[l] == 1;
     for (const int other : neighbours_of(l, n)) {
       if (other == lost) continue;
-      const bool is_first = !knows && distance[other] < distance[l];
-      knows |= is_first;
+      const bool is_first = !has_notice && distance[other] < distance[l];
+      has_notice |= is_first;
       g.send(noticed[other], is_first ? noticed[l] : done[l], notice_bytes);
     }
   }
@@ -131,10 +130,10 @@ work_graph settle(int n) {
       if (to != from) g.send(noticed[from], done[to], parcel_bytes);
   const node_id settled = g.task(0);
   for (int l = 1; l < lost; ++l) {
-    const node_id asked = g.task(l);
-    g.edge(noticed[l], asked);
-    g.send(noticed[0], asked, parcel_bytes);
-    g.send(asked, settled, parcel_bytes);
+    const node_id queried = g.task(l);
+    g.edge(noticed[l], queried);
+    g.send(noticed[0], queried, parcel_bytes);
+    g.send(queried, settled, parcel_bytes);
   }
   return g.finish();
 }

@@ -12,11 +12,11 @@
 namespace plx::scale {
 
 enum class job_event {
-  end,    ///< net/start/termination.hpp: all report to the root, which asks all for their counts twice
+  end,    ///< net/start/termination.hpp: the root collects the counts of all localities twice, then broadcasts the end
   leave,  ///< net/start/failure_detector.hpp: the end of each locality spreads over the connections of the detector
-  loss,   ///< the same: a locality is lost, those connected to it notice, and the loss spreads
-  settle  ///< net/group/call.cpp: localities that notice the loss by their own connections report the end of the
-          ///< communicator to all others; net/agas/agas.hpp: one directory asks all others whether they have settled it
+  loss,   ///< the same: a locality is lost; those connected to it notice, and forward notices
+  settle  ///< net/group/call.cpp: localities whose own connection to the lost one closes send the end of the
+          ///< communicator to all others; net/agas/agas.hpp: one directory queries all others for their state
 };
 constexpr const char* name_of(job_event e) {
   constexpr std::array names{"end", "leave", "loss", "settle"};

@@ -123,8 +123,8 @@ void replay_run::go_on(int l, int worker) {
 
 void replay_run::take(int l, int worker, node_id n) {
   if (is_work(n)) book_.judge(l * where_.workers + worker, cause_s_[n]);
-  crews_[l].cores().acquire([this, l, worker, n, asked_s = now()] {
-    book_.core(now() - asked_s);
+  crews_[l].cores().acquire([this, l, worker, n, requested_s = now()] {
+    book_.core(now() - requested_s);
     run(l, worker, n);
   });
 }

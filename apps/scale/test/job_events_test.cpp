@@ -1,4 +1,5 @@
-// The graphs of an end and a loss have the messages that net's simulation counts with 64 localities.
+// Numbers of messages, with 64 localities: an end has those of net's simulation; those of a settlement are bounded by
+// them. Losses and leaving are compared with formulas.
 #include "job_events.hpp"
 
 #include <gtest/gtest.h>
