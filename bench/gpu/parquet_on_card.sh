@@ -1,6 +1,6 @@
 #!/bin/sh
 # The parquet equations on a machine with an NVIDIA GPU: its operations and runs beside the CPU's, and the benchmark, in
-# some three minutes on 16 cores. A part that fails is reported; everything is in OUT.
+# under two minutes on a machine with an H200. A part that fails is reported; everything is in OUT.
 #   sh bench/gpu/parquet_on_card.sh OUT          from the root of the repository; builds there, or takes the programs in BIN
 #                                                environment: BIN; NC (64,128,256,512); CMAKE_ARGS, ARCH (90), BUILD;
 #                                                DEVICE (cuda; emulated: to try this script without a card)

@@ -16,6 +16,7 @@
 #include <thread>
 #include <utility>
 
+#include "gpu/backend.hpp"
 #include "probe/monitor/shared_library.hpp"
 
 namespace plx::gpu::cuda {
@@ -68,20 +69,17 @@ const library& the_library() {
   return opened;
 }
 
-[[noreturn]] void fail(int code, const char* call, const std::string& text) {
-  const failure kind = code == CUBLAS_STATUS_ALLOC_FAILED    ? failure::out_of_memory
-                       : code == CUBLAS_STATUS_NOT_SUPPORTED ? failure::unsupported
-                       : code == CUBLAS_STATUS_ARCH_MISMATCH ? failure::unsupported
-                       : code == CUBLAS_STATUS_INVALID_VALUE ? failure::wrong_use
-                                                             : failure::other;
-  static_cast<void>(cudaGetLastError());  // so that a later call does not return it
-  std::string message = fmt::format("cuda: {}: {}", call, text);
-  if (code != 0) message += fmt::format(" ({})", code);
-  if (kind != failure::other) message += fmt::format(" [{}]", name_of(kind));
-  throw error({kind, code, call, "", std::move(message)});
-}
 void expect(cublasStatus_t status, const char* call) {
-  if (status != CUBLAS_STATUS_SUCCESS) fail(status, call, the_library().f.text(status));
+  if (status == CUBLAS_STATUS_SUCCESS) return;
+  const failure kind = status == CUBLAS_STATUS_ALLOC_FAILED    ? failure::out_of_memory
+                       : status == CUBLAS_STATUS_NOT_SUPPORTED ? failure::unsupported
+                       : status == CUBLAS_STATUS_ARCH_MISMATCH ? failure::unsupported
+                       : status == CUBLAS_STATUS_INVALID_VALUE ? failure::wrong_use
+                                                               : failure::other;
+  static_cast<void>(cudaGetLastError());  // so that a later call does not return it
+  std::string message = fmt::format("cuda: {}: {} ({})", call, the_library().f.text(status), int{status});
+  if (kind != failure::other) message += fmt::format(" [{}]", name_of(kind));
+  throw error({kind, status, call, "", std::move(message)});
 }
 
 // The handle of a stream of the current device; it lives as long as the process. A stream that is destroyed leaves its
@@ -90,7 +88,10 @@ cublasHandle_t handle_of(cudaStream_t stream) {
   static std::mutex lock;
   static auto& all = *new std::map<std::pair<int, cudaStream_t>, cublasHandle_t>;
   int device = 0;
-  if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) fail(e, "cudaGetDevice", cudaGetErrorString(e));
+  if (const cudaError_t e = cudaGetDevice(&device); e != cudaSuccess) {
+    static_cast<void>(cudaGetLastError());
+    throw make_error(find_backend("cuda"), {e, "cudaGetDevice"}, "", "");
+  }
   const std::lock_guard guard(lock);
   cublasHandle_t& handle = all[{device, stream}];
   if (handle == nullptr) {
@@ -110,7 +111,8 @@ std::string blas_missing() { return the_library().missing; }
 
 void multiply(const launch& where, int n, const std::complex<double>* a, const std::complex<double>* b,
               std::complex<double>* c, std::ptrdiff_t stride, int count) {
-  if (const std::string& missing = the_library().missing; !missing.empty()) fail(0, "cublasCreate", missing);
+  if (const std::string& missing = the_library().missing; !missing.empty())
+    throw error({failure::unsupported, 0, "cublasCreate", "", "cuda: " + missing});
   cublasHandle_t handle = handle_of(reinterpret_cast<cudaStream_t>(where.stream));
   const cuDoubleComplex one{1, 0}, zero{0, 0};
   const auto of = [](const std::complex<double>* x) { return reinterpret_cast<const cuDoubleComplex*>(x); };

@@ -5,7 +5,8 @@
 // factors, one batch of products, symmetries and residuals (parquet/device/operations.hpp). Gamma at w = 0 is copied to
 // the host, where tasks compute eigenvalues meanwhile.
 // Thread safety: one task at a time; each function waits for the device before it returns. Errors: gpu::error, thrown.
-// Cost: 32 (2 N F)^3 bytes of the device per vector. Example: parquet/device/test/solver_device_test.cpp
+// Cost: 32 (2 N F)^3 bytes of the device per vector, and six work arrays of at most 256 MiB, or of the four channels of
+// a slab if those are larger. Example: parquet/device/test/solver_device_test.cpp
 #pragma once
 
 #include <atomic>

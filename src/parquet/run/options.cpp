@@ -48,9 +48,10 @@ void parquet_options::describe(config_table& table) {
              .choices = {"packed", "coalesced", "adaptive", "rows"}});
   table.section("run", "Device");
   table.add("run.device", device,
-            {.help = "hardware that runs the products of matrices: the CPU's workers, or one device per process, with "
-                     "the same results within rounding; emulated: the device's operations on the CPU, with the same "
-                     "bits, for tests",
+            {.help = "hardware that runs whole iterations, if there is one process and its device has the memory, or "
+                     "else the products of matrices: the CPU's workers, or one device per process, with the same "
+                     "results within rounding; emulated: the device's operations on the CPU, with the same bits, for "
+                     "tests",
              .choices = {"cpu", "cuda", "emulated"}});
   table.section("memory", "Memory");
   table.add("memory.limit_gb", memory_gb,

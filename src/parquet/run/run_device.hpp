@@ -18,8 +18,8 @@ namespace plx::parquet {
 struct parquet_options;
 
 /// Null if run.device = "cpu". The processes of a host take its devices in turn, and share them if there are too few.
-/// `on`: for tests, instead of the backend that run.device names. Error, the same on all processes but for its message,
-/// which one of them has: the program lacks the backend, there is no device, or cuBLAS is not found.
+/// `on`: for tests, instead of the backend that run.device names. Error on all processes; one of them has
+/// the message: the program lacks the backend, there is no device, or cuBLAS is not found.
 result<std::unique_ptr<gpu::device>> open_device(const parquet_options& o, runtime& rt, const team& members,
                                                  const gpu::backend* on = nullptr);
 

@@ -21,7 +21,7 @@
 
 namespace plx::parquet {
 
-/// Where all parts but the last are instead of in host memory, for all slots.
+/// Memory outside the host that holds all parts but the last, for all slots.
 class mixing_memory {
  public:
   virtual ~mixing_memory() = default;

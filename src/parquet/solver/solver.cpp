@@ -113,6 +113,7 @@ class loop {
           return;
         } catch (const gpu::error& e) {
           if (e.kind() != gpu::failure::out_of_memory) throw;
+          resident_.reset();
           log_info("plx-parquet: slabs stream through the device, because vertices and history do not fit: {}",
                    e.what());
         }
@@ -127,9 +128,25 @@ class loop {
     try {
       f();
     } catch (const gpu::error& e) {
-      const std::lock_guard guard(device_lock_);
-      if (device_error_.empty()) device_error_ = e.what();
-      device_fails_.store(true, std::memory_order_relaxed);
+      keep_error(e);
+    }
+  }
+  void keep_error(const gpu::error& e) {
+    const std::lock_guard guard(device_lock_);
+    if (device_error_.empty()) device_error_ = e.what();
+    if (e.kind() == gpu::failure::device_lost) device_lost_ = true;
+    device_fails_.store(true, std::memory_order_relaxed);
+  }
+  // The vertices of the state for the host. False if they are lost with the device, or it refuses the copies.
+  bool fetch() {
+    if (!resident_) return true;
+    if (device_lost_) return false;
+    try {
+      mixing_.fetch();
+      return true;
+    } catch (const gpu::error& e) {
+      keep_error(e);
+      return false;
     }
   }
   // False if the device of any locality has failed; then all have the error of the first one. Collective.
@@ -179,8 +196,7 @@ class loop {
     mixing_.save(to);
     state.first_slab = first_;
     state.last_slab = last_;
-    on_device([&] { mixing_.fetch(); });
-    if (resident_ && device_fails_) return;  // the state is lost with the device
+    if (!fetch()) return;
     for (const auto& v : mixing_.stored_parts()) state.vectors.emplace_back(v);
     observer_.save(state);
   }
@@ -398,6 +414,7 @@ class loop {
   std::mutex device_lock_;
   std::string device_error_;  // guarded by device_lock_ within an iteration; empty: none
   std::atomic<bool> device_fails_ = false;
+  bool device_lost_ = false;          // guarded in the same way
   std::optional<propagator> green_;   // of the present input
   std::vector<slab_report> reports_;  // of the own slabs
   int iterations_ = 0;                // made

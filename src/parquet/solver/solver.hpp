@@ -39,7 +39,7 @@ struct solver_settings {
   int sigma_frequencies = 128;
   rotation_form rotation = rotation_form::packed;  // between localities
   bool gather = false;                             // the vertices of all localities on each at the end
-  gpu::device* device = nullptr;                   // that of this locality; null on all: the workers alone
+  gpu::device* device = nullptr;                   // device of this locality; null on all localities: CPU only
   bool resident = true;  // one locality: all vertices stay on the device if they fit; false: slabs stream through it
 };
 
@@ -123,11 +123,12 @@ struct parquet_solution {
 double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities = 1);
 
 /// Requires: U > 0; settings in their ranges; sigma_frequencies at least 2 * frequencies + bosons.
-/// Error: one line: the iteration diverges, or a device of a locality fails: then the state before the iteration is
-/// saved, and rank 0 has the message. Ends without convergence after settings.iterations. Collective: all members
-/// call it with the same arguments, and get the same result but for their slabs. `from`: where to continue, with the
-/// same model, grid, and settings but for iterations and rotation; null: at the beginning. Error: it cannot be read;
-/// the message is empty on localities that could read their part.
+/// Error: one line: the iteration diverges, or a device of a locality fails, and rank 0 has the message. If it fails
+/// within an iteration, the state before it is saved, unless vertices stay on a device that is lost or refuses to copy
+/// them; if it fails between iterations or at the end, nothing is saved. Ends without convergence after
+/// settings.iterations. Collective: all members call it with the same arguments, and get the same result but for their
+/// slabs. `from`: where to continue, with the same model, grid, and settings but for iterations and rotation; null: at
+/// the beginning. Error: it cannot be read; the message is empty on localities that could read their part.
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
                                const solver_settings& settings, solver_observer& observer, const team& members,
                                const saved_solver_state* from = nullptr);

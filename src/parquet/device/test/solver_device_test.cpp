@@ -27,12 +27,17 @@ struct watch final : solver_observer {
   solver_state last;
   std::vector<std::vector<complex>> vectors;
   std::function<void(int)> then = [](int) {};
+  std::function<void(int)> before = [](int) {};  // the iteration of that number
   int stop_after = 1000;
   void iterated(const iteration_report& r) override {
     reports.push_back(r);
     then(r.iteration);
   }
-  bool stop_requested() override { return static_cast<int>(reports.size()) >= stop_after; }
+  bool stop_requested() override {
+    const int made = static_cast<int>(reports.size());
+    before(made);
+    return made >= stop_after;
+  }
   void save(const solver_state& s) override {
     last = s;
     vectors.clear();
@@ -199,6 +204,59 @@ TEST(SolverOnDevice, ALostDeviceEndsTheRunWithOneLineAndItsState) {
   const saved from(lost);
   const auto ended = rt.run([&] { return solve_here(model, few(8), continued, nullptr, {}, &from); }).value();
   EXPECT_TRUE(same_bits(ended.phi, expected.phi));
+}
+
+// A copy of the history that does not fit: the device is used without the memory for all vertices.
+TEST(SolverOnDevice, StreamsSlabsIfVerticesDoNotFit) {
+  const auto model = test::plaquette(2, 0.2, 1);
+  plx::runtime rt({.workers = 2, .bind = false});
+  watch whole, first;
+  const auto expected = rt.run([&] { return solve_here(model, few(8), whole, nullptr); }).value();
+  first.stop_after = 3;
+  ASSERT_TRUE(rt.run([&] { return solve_here(model, few(8), first, nullptr); }).value().stopped);
+  const saved from(first);
+  // Four tables of the grid, then an input and a residual of each earlier iteration, and the present input.
+  for (const unsigned after : {0u, 4u, 5u, 10u}) {
+    SCOPED_TRACE(after);
+    gpu::cpu::testing_backend b({.memory_bytes = much});
+    gpu::device d(rt, b.get());
+    b.fail_call("copy", gpu::cpu::out_of_memory, after);
+    watch there;
+    const auto found = rt.run([&] { return solve_here(model, few(8), there, &d, {}, &from); });
+    ASSERT_TRUE(found.has_value()) << found.error().message;
+    EXPECT_TRUE(same_bits(found->phi, expected.phi));
+    EXPECT_EQ(there.reports.back().residual, whole.reports.back().residual);
+  }
+}
+
+// The vertices are still on the device: the state before the iteration is saved.
+TEST(SolverOnDevice, ACallThatFailsLeavesTheState) {
+  const auto model = test::dimer(1, 0.3, 1);
+  plx::runtime rt({.workers = 2, .bind = false});
+  watch whole;
+  const auto expected = rt.run([&] { return solve_here(model, few(8), whole, nullptr); }).value();
+  struct place {
+    const char* call;
+    unsigned after;
+  };
+  for (const place& p : {place{"fill", 0}, {"copy", 0}, {"copy", 3}, {"launch", 0}, {"launch", 4}}) {
+    SCOPED_TRACE(std::string(p.call) + " " + std::to_string(p.after));
+    gpu::cpu::testing_backend b({.memory_bytes = much});
+    gpu::device d(rt, b.get());
+    watch failed, continued;
+    failed.before = [&](int made) {
+      if (made == 5) b.fail_call(p.call, gpu::cpu::out_of_memory, p.after);
+    };
+    const auto r = rt.run([&] { return solve_here(model, few(8), failed, &d); });
+    ASSERT_FALSE(r.has_value());
+    EXPECT_THAT(r.error().message, ::testing::HasSubstr("out of memory"));
+    ASSERT_EQ(failed.reports.size(), 5u);
+    ASSERT_FALSE(failed.vectors.empty());
+    const saved from(failed);
+    const auto ended = rt.run([&] { return solve_here(model, few(8), continued, nullptr, {}, &from); }).value();
+    EXPECT_TRUE(same_bits(ended.phi, expected.phi));
+    EXPECT_EQ(continued.reports.size(), 3u);
+  }
 }
 
 // With the device its vertices are lost; what was saved before remains.
