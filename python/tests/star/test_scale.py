@@ -13,7 +13,7 @@ from parallax.cli import main
 from parallax.star.run import read_toml
 from parallax.star.scale.command import Plan, columns, copies_for, draw_all, settings
 from parallax.star.scale.machine import Costs, Program, Setting, read_costs
-from parallax.star.scale.workload import read_workload
+from parallax.star.scale.workload import of_solve, read_workload
 from parallax.tables import read_table
 
 root = Path(__file__).parents[3]
@@ -62,6 +62,17 @@ def test_the_file_says_what_was_read(blast, tmp_path):
     assert data["costs"]["rebuild_s"] == pytest.approx(2e-6)
     assert np.array_equal(data["blocks"]["seconds"], w.seconds)
     assert np.array_equal(data["blocks"]["z"], w.locations[:, 2])
+
+
+@needs_star
+def test_the_passes_of_a_solve_are_those_that_a_run_measures(tmp_path):
+    """All passes that begin tasks of their own, except the one that collects potentials for a stage."""
+    sets = [w for o in ("mesh.max_level=0", "run.max_steps=1", "diagnostics.stars=0") for w in ("--set", o)]
+    command = [star, root / "inputs" / "stars" / "two_stars.toml", "--out", tmp_path, "--threads", "1", *sets]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    measured = {name for name in Run(tmp_path).profile["name"] if name.startswith("star.gravity.")}
+    assert measured - {"star.gravity.around"} == set(of_solve)
 
 
 @needs_both

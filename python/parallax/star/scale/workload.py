@@ -21,8 +21,8 @@ from .machine import Costs
 
 _stages = {"rk2": 2, "rk3": 3}
 # Types of tasks that the first solve of a step skips if the gravity of the step before is still valid
-# (src/star/gravity/self_gravity.cpp).
-_solve = tuple(f"star.gravity.{name}" for name in ("masses", "moments", "interactions", "translations", "accelerations", "node_sums", "corrections"))
+# (src/star/gravity/self_gravity.cpp); plx-scale skips the same (apps/scale/stages.cpp).
+of_solve = tuple(f"star.gravity.{name}" for name in ("masses", "moments", "interactions", "translations", "accelerations", "node_sums", "corrections"))
 _keys = ("mesh.sides", "mesh.block_size", "hydro.integrator", "refinement.interval")
 
 
@@ -128,7 +128,7 @@ def _tasks(total: dict, calls: dict, stages: int, gravity: dict | None) -> dict:
     """Seconds of a task of each type of the stages. The first of the solves of a step, one more than stages, may be skipped."""
     done = 1 - (gravity["carried"] / (stages + 1) if gravity else 0.0)
     of_stages = [name for name in total if name in ("star.stage", "star.flux_correction") or name.startswith("star.gravity.")]
-    return {name: total[name] / (calls[name] * (done if name in _solve else 1.0)) for name in of_stages if calls[name]}
+    return {name: total[name] / (calls[name] * (done if name in of_solve else 1.0)) for name in of_stages if calls[name]}
 
 
 def _block_seconds(mesh) -> np.ndarray:
