@@ -101,9 +101,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     film.add_argument("run", type=Path, help="folder of the run")
     film.add_argument("--out", type=Path, metavar="FILE", help="film.mp4 or film.png (default: in the folder of the run)")
-    film.add_argument("--fps", type=int, default=12, help="frames per second (default: 12)")
+    film.add_argument("--fps", type=int, help="frames per second (default: 12)")
     film.add_argument("--width", type=float, metavar="LENGTH", help="width of the planes in code units (default: all stars)")
-    film.add_argument("--height", type=int, default=1080, metavar="PIXELS", help="of the frames (default: 1080)")
+    film.add_argument("--height", type=int, metavar="PIXELS", help="of the frames (default: 1080)")
     film.add_argument("--poster", type=Path, metavar="FILE", help="also write the last frame as PNG")
     film.add_argument(
         "--sheet", type=int, metavar="N",
@@ -272,10 +272,12 @@ def _film(options) -> int:
     from .star.film import write_film
     from .star.run import Run
 
-    if not 1 <= options.fps <= 120:
-        return _fail(f"--fps {options.fps}: expected 1 to 120 frames per second")
-    if not 120 <= options.height <= 4320:
-        return _fail(f"--height {options.height}: expected 120 to 4320 pixels")
+    fps = 12 if options.fps is None else options.fps
+    height = 1080 if options.height is None else options.height
+    if not 1 <= fps <= 120:
+        return _fail(f"--fps {fps}: expected 1 to 120 frames per second")
+    if not 120 <= height <= 4320:
+        return _fail(f"--height {height}: expected 120 to 4320 pixels")
     if options.width is not None and not options.width > 0:
         return _fail(f"--width {options.width}: expected a length above 0")
     _need_folders(options.out, options.poster)
@@ -284,9 +286,12 @@ def _film(options) -> int:
 
         if not 1 <= options.sheet <= 8:
             return _fail(f"--sheet {options.sheet}: expected 1 to 8 frames")
+        for flag, given in (("--fps", options.fps), ("--height", options.height), ("--poster", options.poster)):
+            if given is not None:
+                return _fail(f"{flag} is for films; --sheet writes one picture")
         print(write_sheet(Run(options.run), options.sheet, options.out, options.width))
         return 0
-    out = write_film(Run(options.run), options.out, options.fps, options.width, options.poster, options.height)
+    out = write_film(Run(options.run), options.out, fps, options.width, options.poster, height)
     print(out)
     if out.suffix == ".png" and options.out is None:
         print("parallax: ffmpeg was not found; the film is an animated PNG, which browsers play", file=sys.stderr)

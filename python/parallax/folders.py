@@ -1,10 +1,13 @@
-"""Refusals of folders that a command cannot use: one line with what was expected, what was found, and what to do.
+"""Refusals of folders that a command cannot use: one line with what was expected, what was found, and what to do; files that
+appear only when they are complete.
 
 Example to read: tests/test_folders.py.
 """
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from pathlib import Path
 
 from . import NotARun, ReadError
@@ -12,6 +15,22 @@ from .tables import read_json
 
 how_to_measure = "run the program with PLX_DIAGNOSE=1, any other program under plx-exec -d"
 runs_of = ("plx-star", "plx-dca", "plx-parquet")
+
+
+@contextmanager
+def complete_file(out: Path, suffixes: tuple = (".png",)):
+    """The name to write a file under: it becomes `out` when the block ends, and is removed after an error.
+
+    Raises ReadError unless the name of `out` ends in one of the suffixes, OSError if it cannot be written."""
+    out = Path(out)
+    if out.suffix not in suffixes:
+        raise ReadError(out, f"expected a name that ends in {' or '.join(suffixes)}")
+    part = out.with_name(f".{out.name}.part")
+    try:
+        yield part
+        os.replace(part, out)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def program_of(folder: Path) -> str | None:

@@ -7,7 +7,6 @@ Cost: some 0.3 s per frame. Example to read: tests/star/test_film.py.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from .. import NotARun, ReadError
-from ..folders import program_of, refusal
+from ..folders import complete_file, program_of, refusal
 from ..picture import dark
 from ..text import plural
 from .analysis import cost_per_update
@@ -334,19 +333,6 @@ class AnimatedPng:
             first.save(self.path, format="PNG", save_all=True, append_images=rest, duration=round(1000 / self.fps), loop=0)
 
 
-def _writer(out: Path | None, run: Path, fps: int):
-    """The file and its writer: under another name until it is complete."""
-    ffmpeg = shutil.which("ffmpeg")
-    if out is None:
-        out = run / ("film.mp4" if ffmpeg else "film.png")
-    if out.suffix not in (".mp4", ".png"):
-        raise ReadError(out, "expected a name that ends in .mp4 or .png")
-    if out.suffix == ".mp4" and ffmpeg is None:
-        raise ReadError(out, "an mp4 needs the program ffmpeg, which was not found; install it or write NAME.png")
-    part = out.with_name(f".{out.name}.part")
-    return out, part, Mp4(ffmpeg, part, fps) if out.suffix == ".mp4" else AnimatedPng(part, fps)
-
-
 def frames_of(run: Run, indices: list, view: View, orbits):
     for i in indices:
         previous = None
@@ -381,28 +367,28 @@ def write_film(
     Raises NotARun without mesh files, ReadError for a file that cannot be read or a film that cannot be written.
     """
     indices = list(range(mesh_files_of(run)))
-    out, part, writer = _writer(out, run.folder, fps)
-    view = view_of(run, indices, width)
-    sample = sorted({indices[round(float(i))] for i in np.linspace(0, len(indices) - 1, min(6, len(indices)))})
-    orbits = read_orbits(run.folder)
-    ranges = ranges_of(list(frames_of(run, sample, view, orbits)))
-    with run.mesh(0) as mesh:
-        units = Units(mesh)
+    ffmpeg = shutil.which("ffmpeg")
+    out = out or run.folder / ("film.mp4" if ffmpeg else "film.png")
+    with complete_file(out, (Mp4.suffix, AnimatedPng.suffix)) as part:
+        if out.suffix == Mp4.suffix and ffmpeg is None:
+            raise ReadError(out, "an mp4 needs the program ffmpeg, which was not found; install it or write NAME.png")
+        writer = Mp4(ffmpeg, part, fps) if out.suffix == Mp4.suffix else AnimatedPng(part, fps)
+        view = view_of(run, indices, width)
+        sample = sorted({indices[round(float(i))] for i in np.linspace(0, len(indices) - 1, min(6, len(indices)))})
+        orbits = read_orbits(run.folder)
+        ranges = ranges_of(list(frames_of(run, sample, view, orbits)))
+        with run.mesh(0) as mesh:
+            units = Units(mesh)
 
-    def frame_title(frame: Frame) -> str:
-        when = orbits.at(frame.time) if orbits is not None else f"t = {frame.time:.4g}"
-        return f"{when}    step {frame.step:,}    {plural(frame.blocks, 'block')}"
+        def frame_title(frame: Frame) -> str:
+            when = orbits.at(frame.time) if orbits is not None else f"t = {frame.time:.4g}"
+            return f"{when}    step {frame.step:,}    {plural(frame.blocks, 'block')}"
 
-    with matplotlib.rc_context({**dark.rc(), "figure.constrained_layout.use": False}):
-        painter = Painter(title_of(run), units, view, ranges, orbits, frame_title, height)
-        try:
+        with matplotlib.rc_context({**dark.rc(), "figure.constrained_layout.use": False}):
+            painter = Painter(title_of(run), units, view, ranges, orbits, frame_title, height)
             for frame in frames_of(run, indices, view, orbits):
-                picture = painter.draw(frame)
-                writer.add(picture)
+                writer.add(painter.draw(frame))
             writer.end()
-            os.replace(part, out)
-        finally:
-            part.unlink(missing_ok=True)
-        if poster is not None:
-            painter.figure.savefig(poster)
+            if poster is not None:
+                painter.figure.savefig(poster, format="png")
     return out

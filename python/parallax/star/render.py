@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from .. import ReadError
+from ..folders import complete_file
 from ..picture import Picture
 from .athdf import Mesh
 from .cross_section import Points
@@ -143,12 +144,13 @@ def main(arguments) -> int:
     import matplotlib.image
 
     try:
-        with Mesh(arguments[0]) as mesh:
-            picture = draw(volume(mesh)[0])
-    except ReadError as error:
+        with complete_file(arguments[1]) as part:
+            with Mesh(arguments[0]) as mesh:
+                picture = draw(volume(mesh)[0])
+            matplotlib.image.imsave(part, picture, format="png")
+    except (OSError, ReadError) as error:
         print(error, file=sys.stderr)
         return 2
-    matplotlib.image.imsave(arguments[1], picture)
     return 0
 
 

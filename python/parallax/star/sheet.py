@@ -1,7 +1,7 @@
 """`parallax film run/ --sheet N`: N frames of a run in one PNG: density in the orbital plane, and below the cost of blocks.
 
 The frames are mesh files at equal distances, the last one included, and have one range of colours. Cost: some 0.3 s per frame.
-Example to read: tests/python/star/test_film.py.
+Example to read: tests/star/test_film.py.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from matplotlib.colors import LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ..folders import complete_file
 from ..picture import dark
 from .film import Frame, Ranges, Units, View, draw_scale_bar, frames_of, mesh_files_of, ranges_of, title_of, view_of
 from .orbits import read_orbits
@@ -76,19 +77,20 @@ def _draw(title: str, units: Units, view: View, ranges: Ranges, frames: list, ca
 def write_sheet(run: Run, count: int, out: Path | None = None, width: float | None = None) -> Path:
     """Writes the picture (default: sheet.png in the folder of the run) and returns its path. width: of the planes, code lengths.
 
-    Raises NotARun without mesh files, ReadError for a file that cannot be read.
+    Raises NotARun without mesh files, ReadError for a file that cannot be read or a name of the picture that is not NAME.png.
     """
     files = mesh_files_of(run)
     first = min(1, files - 1)  # no cost of blocks is known of the start
-    indices = sorted({round(float(i)) for i in np.linspace(first, files - 1, min(count, files))})
-    view = view_of(run, indices, width)
-    orbits = read_orbits(run.folder)
-    frames: list[Frame] = list(frames_of(run, indices, view, orbits))
-    ranges = ranges_of(frames)
-    with run.mesh(0) as mesh:
-        units = Units(mesh)
-    captions = [orbits.at(f.time) if orbits is not None else f"t = {f.time:.4g}" for f in frames]
+    indices = sorted({round(float(i)) for i in np.linspace(files - 1, first, min(count, files))})
     out = out or run.folder / "sheet.png"
-    with matplotlib.rc_context({**dark.rc(), "figure.constrained_layout.use": False}):
-        _draw(title_of(run), units, view, ranges, frames, captions).savefig(out)
+    with complete_file(out) as part:
+        view = view_of(run, indices, width)
+        orbits = read_orbits(run.folder)
+        frames: list[Frame] = list(frames_of(run, indices, view, orbits))
+        ranges = ranges_of(frames)
+        with run.mesh(0) as mesh:
+            units = Units(mesh)
+        captions = [orbits.at(f.time) if orbits is not None else f"t = {f.time:.4g}" for f in frames]
+        with matplotlib.rc_context({**dark.rc(), "figure.constrained_layout.use": False}):
+            _draw(title_of(run), units, view, ranges, frames, captions).savefig(part, format="png")
     return out

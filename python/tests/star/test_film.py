@@ -7,6 +7,7 @@ from PIL import Image
 
 from parallax.cli import main
 from parallax.star import film as film_module
+from parallax.star import sheet as sheet_module
 from parallax.star.athdf import Mesh
 from parallax.star.cross_section import CrossSection
 from parallax.star.facts import Facts
@@ -96,8 +97,32 @@ def test_a_sheet_shows_the_frames_after_the_first(tmp_path, capsys):
         panel = pixels[y + 4 : y + edge - 4, x + 4 : x + edge - 4]
         bright = np.argwhere(panel > panel.max() - 6).mean(axis=0) - panel.shape[0] / 2
         assert np.arctan2(-bright[0], bright[1]) == pytest.approx(t, abs=0.05)
-    assert main(["film", str(tmp_path), "--sheet", "9"]) == 2
-    assert "expected 1 to 8 frames" in capsys.readouterr().err
+    assert not list(tmp_path.glob(".*.part"))
+    capsys.readouterr()
+    given = {"--sheet 9": "expected 1 to 8 frames", "--sheet 2 --out x.mp4": "x.mp4: expected a name that ends in .png"}
+    given |= {f"--sheet 2 {flag}": f"{flag.split()[0]} is for films" for flag in ("--fps 12", "--height 1080", "--poster x.png")}
+    for options, expected in given.items():
+        assert main(["film", str(tmp_path), *options.split()]) == 2
+        error = capsys.readouterr().err
+        assert expected in error and error.count("\n") == 1
+
+
+def test_a_sheet_of_one_frame_shows_the_last(tmp_path, monkeypatch):
+    write_frames(tmp_path, (0.0, 0.7, 1.4))
+    shown = []
+    draw = sheet_module._draw
+    monkeypatch.setattr(sheet_module, "_draw", lambda *given: shown.extend(f.time for f in given[4]) or draw(*given))
+    assert main(["film", str(tmp_path), "--sheet", "1"]) == 0
+    assert shown == [1.4]
+    before = (tmp_path / "sheet.png").read_bytes()
+    monkeypatch.setattr(sheet_module.Figure, "savefig", broken_save)
+    assert main(["film", str(tmp_path), "--sheet", "1"]) == 2
+    assert (tmp_path / "sheet.png").read_bytes() == before and not list(tmp_path.glob(".*.part"))
+
+
+def broken_save(figure, path, **options):
+    path.write_bytes(b"\x89PNG")
+    raise OSError(28, "No space left on device", str(path))
 
 
 def test_frames_go_to_ffmpeg_and_its_error_is_reported(tmp_path):

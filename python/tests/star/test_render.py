@@ -5,6 +5,7 @@ import pytest
 import synthetic
 
 from parallax.picture import light, render
+from parallax.star import render as render_module
 from parallax.star.athdf import Mesh
 from parallax.star.render import draw, main, project, volume, volume_picture
 
@@ -38,6 +39,16 @@ def test_a_broken_file_is_one_line(tmp_path, capsys):
     assert main([str(tmp_path / "none.athdf"), str(tmp_path / "out.png")]) == 2
     assert "no such file" in capsys.readouterr().err
     assert main([]) == 2
+
+
+def test_a_picture_that_cannot_be_written_is_one_line(ball, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(render_module, "draw", lambda values: np.zeros((4, 4, 3)))
+    for out, expected in (("x.xyz", "x.xyz: expected a name that ends in .png"), ("none/x.png", "No such file or directory")):
+        assert main([str(ball), str(tmp_path / out)]) == 2
+        error = capsys.readouterr().err
+        assert expected in error and error.count("\n") == 1
+    assert main([str(ball), str(tmp_path / "x.png")]) == 0
+    assert [path.name for path in tmp_path.glob("*x.*")] == ["x.png"]
 
 
 def test_the_picture_shows_bodies_where_they_are(tmp_path):
