@@ -108,12 +108,16 @@ def test_a_folder_in_use_is_left_alone(folder):
     child = start("in.toml", "--out", "out", "--set", "output.checkpoint_interval_s=1e-3", *ENDLESS)
     wait_for(child, lambda: list(Path("out/checkpoint").glob("*.h5")) and has_rows("out", 5)())
     check_refused(run("--resume", "out"), "'out'", f"in use by process {child.pid} on ", "--out")
+    check_refused(run("in.toml", "--out", "out"), "'out'", f"in use by process {child.pid} on ", "--out")
     child.send_signal(signal.SIGTERM)
     output, errors = end_of(child)
     assert child.returncode == 130, (output, errors)
     assert not Path("out/.lock").exists()
     steps = json.loads(Path("out/run.json").read_text())["steps"]
     assert run("--resume", "out", "--quiet", "--set", f"run.max_steps={steps + 2}").returncode == 0
+    check_refused(run("in.toml", "--out", "out"), "'out'", "--resume out")
+    shutil.rmtree("out/checkpoint")
+    check_refused(run("in.toml", "--out", "out"), "'out'", "or remove it", "before its first checkpoint")
 
 
 def test_two_runs_started_together_in_one_folder(folder):

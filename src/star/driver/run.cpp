@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/config.hpp"
+#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "io/folder_lock.hpp"
@@ -367,6 +368,14 @@ result<std::string> make_model(const input& in, const std::string& path, const s
   if (p == nullptr)
     return error{fmt::format("make-model: expected problem.name = \"binary\" or \"rotating_star\", found \"{}\"",
                              in.problem_name)};
+  // Before the iterations, which may take minutes.
+  std::error_code code;
+  const std::filesystem::path folder = std::filesystem::absolute(path).parent_path();
+  if (!std::filesystem::is_directory(folder, code))
+    return error{fmt::format("make-model: expected a file in a folder that exists, found '{}'", path)};
+  if (std::filesystem::exists(path, code) && !std::filesystem::is_regular_file(path, code))
+    return error{fmt::format("make-model: expected a file or a new name, found '{}', which is no file", path)};
+  if (access(folder.c_str(), W_OK) != 0) return file_error("write", path, errno);
   if (auto built = rt.run([&] { return p->build(); }); !built) return built.error();
   if (auto written = models::write_model(path, p->stars(), {build, in.table.toml(), p->identity()}); !written)
     return written.error();

@@ -20,6 +20,12 @@ namespace plx::star {
 namespace fs = std::filesystem;
 
 result<void> run_folder::check_free(const std::string& path) {
+  if (const auto holder = folder_lock::holder_of(path))
+    return error{fmt::format("the output folder '{}' is in use by process {}; name another with --out", path, *holder)};
+  return check_empty(path);
+}
+
+result<void> run_folder::check_empty(const std::string& path) {
   std::error_code code;
   const fs::file_status s = fs::status(path, code);
   if (s.type() == fs::file_type::not_found) return {};
@@ -33,12 +39,13 @@ result<void> run_folder::check_free(const std::string& path) {
     empty = empty && (e.path().filename() == folder_lock::name || e.path().filename() == "live.url");
   if (code) return file_error("list", path, code.value());
   if (auto r = check_program_of(path, "plx-star"); !r) return r;
-  if (!empty)
-    return error{
-        fmt::format("the output folder '{}' exists and is not empty; name another with --out, or continue "
-                    "the run in it: --resume {}",
-                    path, path)};
-  return {};
+  if (empty) return {};
+  const bool was_run = fs::exists(path + "/config.toml", code);
+  const std::string other = !was_run ? ""
+                            : run_folder(path).checkpoints().empty()
+                                ? ", or remove it: the run in it has ended before its first checkpoint"
+                                : fmt::format(", or continue the run in it: --resume {}", path);
+  return error{fmt::format("the output folder '{}' exists and is not empty; name another with --out{}", path, other)};
 }
 
 namespace {
@@ -63,7 +70,7 @@ result<void> run_folder::lock(bool must_be_free) {
     made_.clear();  // another process may have found the folder and be using it
     return r;
   }
-  return must_be_free ? check_free(path_) : result<void>();
+  return must_be_free ? check_empty(path_) : result<void>();
 }
 
 result<void> run_folder::make(bool of_parts, bool has_series) {

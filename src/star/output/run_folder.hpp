@@ -21,7 +21,7 @@ class run_folder {
  public:
   explicit run_folder(std::string path) : path_(std::move(path)) {}
 
-  /// Success if a new run may use the path: it does not exist, or is an empty folder.
+  /// Success if a new run may use the path: it does not exist, or is an empty folder that no process holds.
   static result<void> check_free(const std::string& path);
 
   /// Makes the folder if it does not exist, and locks it. Errors: another process holds it; with `must_be_free` also if
@@ -67,6 +67,7 @@ class run_folder {
   static result<void> sync_names(const std::string& file);
 
  private:
+  static result<void> check_empty(const std::string& path);
   result<void> make(const std::vector<std::string>& wanted);
 
   std::string path_;
