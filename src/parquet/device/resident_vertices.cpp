@@ -12,6 +12,7 @@
 #include "gpu/stream.hpp"
 #include "parquet/device/grid_tables.hpp"
 #include "parquet/device/operations.hpp"
+#include "parquet/equations/rotation.hpp"
 #include "rt/for_loop.hpp"
 
 namespace plx::parquet {
@@ -36,6 +37,20 @@ gpu::buffer<T> copy_of(gpu::stream& s, const std::vector<T>& values) {
   return b;
 }
 
+// Slabs of that many rows in a group, if their transfer frequency has as many.
+int slabs_in_group(int rows) {
+  return std::max(1, static_cast<int>(group_bytes / (4 * sizeof(complex) * rows * rows)));
+}
+// Elements of the products of the largest group.
+std::size_t most_in_group(const vertex_grid& grid) {
+  std::size_t most = 0;
+  for (int m = 0; m < grid.bosons(); ++m) {
+    const auto rows = static_cast<std::size_t>(grid.rows(m));
+    most = std::max(most, 4 * rows * rows * std::min(grid.n_momenta(), slabs_in_group(grid.rows(m))));
+  }
+  return most;
+}
+
 }  // namespace
 
 // Slabs [first, last) of one transfer frequency.
@@ -52,17 +67,14 @@ struct resident_vertices::parts {
         vectors(streams[0], 2 * size * static_cast<std::size_t>(slots)),
         tables(grid) {
     gpu::stream& s = streams[0];
-    std::size_t most = 0;
     for (int first = 0; first < grid.n_slabs();) {
       const transfer q = grid.transfer_of(first);
-      const auto rows = static_cast<std::size_t>(grid.rows(q.frequency));
-      const int of_frequency = grid.slab({0, q.frequency}) + grid.n_momenta();
-      const int count = std::max(1, static_cast<int>(group_bytes / (4 * rows * rows * sizeof(complex))));
-      const int last = std::min(first + count, of_frequency);
-      most = std::max(most, 4 * rows * rows * static_cast<std::size_t>(last - first));
-      groups.push_back({first, last, static_cast<int>(rows), static_cast<int>(groups.size()) % n_streams});
+      const int rows = grid.rows(q.frequency), of_frequency = grid.slab({0, q.frequency}) + grid.n_momenta();
+      const int last = std::min(first + slabs_in_group(rows), of_frequency);
+      groups.push_back({first, last, rows, static_cast<int>(groups.size()) % n_streams});
       first = last;
     }
+    const std::size_t most = most_in_group(grid);
     for (int i = 0; i < n_streams; ++i) {
       factors[i] = gpu::buffer<complex>(streams[i], most);
       products[i] = gpu::buffer<complex>(streams[i], most);
@@ -133,6 +145,23 @@ resident_vertices::resident_vertices(gpu::device& on, const vertex_grid& grid, i
 }
 
 resident_vertices::~resident_vertices() = default;
+
+double resident_vertices::device_bytes(const vertex_grid& grid, int slots) {
+  const std::size_t n = grid.n_momenta();
+  const std::size_t rows = grid.row_offset(grid.n_slabs()), slabs = grid.n_slabs();
+  const std::size_t complexes = 2 * grid.size() * slots + 2 * n_streams * most_in_group(grid) + 4 * rows;
+  const std::size_t integers = 2 * rows + 2 * all_rotations.size() * n * n * n;
+  const std::size_t beyond = 2 * (2 * static_cast<std::size_t>(grid.frequencies()) + 1) * n * 2;
+  return static_cast<double>(complexes * sizeof(complex) + integers * sizeof(std::int32_t) +
+                             slabs * (sizeof(slab_numbers) + sizeof(double)) +
+                             grid.bosons() * sizeof(device::frequency_row) + beyond * sizeof(double));
+}
+
+double resident_vertices::pinned_bytes(const vertex_grid& grid) {
+  const std::size_t rows = grid.row_offset(grid.n_slabs()), slabs = grid.n_slabs();
+  return static_cast<double>((6 * rows + grid.slab_offset(grid.n_momenta())) * sizeof(complex) +
+                             slabs * (sizeof(slab_numbers) + sizeof(double)));
+}
 
 void resident_vertices::make_weights(const propagator& g) {
   for_loop({probe::register_name("parquet/weights"), probe::no_key}, 0, 4 * grid_.n_slabs(), [&](int i) {

@@ -38,6 +38,11 @@ class resident_vertices final : public mixing_memory {
   std::vector<std::complex<double>> iterate(const propagator& g, int slot, bool symmetrize,
                                             std::span<slab_report> reports, const std::atomic<bool>* stop);
 
+  /// Bytes of its memory on the device, and of its pinned memory, as requested: the device's pools round each array up,
+  /// by at most a quarter.
+  static double device_bytes(const vertex_grid& grid, int slots);
+  static double pinned_bytes(const vertex_grid& grid);
+
   std::vector<double> dots(int a, int b) override;
   void combine(std::span<const double> c, double damping, int next) override;
   void fetch(int slot, std::complex<double>* x, std::complex<double>* r) override;

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "io/available_memory.hpp"
 #include "net/team.hpp"
+#include "parquet/device/resident_vertices.hpp"
 #include "parquet/device/streamed_products.hpp"
 #include "parquet/run/options.hpp"
 
@@ -13,15 +16,24 @@ namespace plx::parquet {
 
 namespace {
 
+// Pinned memory, and that of an emulated device. Which form a device takes is known only when it allocates its memory.
+double bytes_for_device(const parquet_options& o, const vertex_grid& grid, const memory_share& share) {
+  if (o.device == "cpu") return 0;
+  const bool emulated = o.device == "emulated";
+  const double lanes = streamed_products::lanes_for(share.workers) * streamed_products::lane_bytes(grid.rows(0));
+  const double streamed = lanes * 2 / 3 + (emulated ? lanes : 0);
+  if (share.localities > 1) return streamed;
+  const double resident =
+      resident_vertices::pinned_bytes(grid) + (emulated ? resident_vertices::device_bytes(grid, o.history + 1) : 0);
+  return std::max(streamed, resident);
+}
+
 double bytes_of(const parquet_options& o, const std::shared_ptr<const qmc::cluster>& lattice, int n,
                 const memory_share& share) {
   const vertex_grid grid(lattice, n, o.bosons_of(n));
   const double gathered = o.vertex && share.localities > 1 ? 2.0 * static_cast<double>(grid.size()) * 16 : 0;
-  // Pinned memory of the lanes.
-  const double pinned = o.device == "cpu" ? 0
-                                          : streamed_products::lanes_for(share.workers) *
-                                                streamed_products::lane_bytes(grid.rows(0)) * 2 / 3;
-  return parquet::memory_bytes(grid, o.settings(), share.workers, share.localities) + gathered + pinned;
+  return parquet::memory_bytes(grid, o.settings(), share.workers, share.localities) + gathered +
+         bytes_for_device(o, grid, share);
 }
 
 }  // namespace

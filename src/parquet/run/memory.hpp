@@ -26,7 +26,8 @@ struct host_share {
 /// Collective.
 host_share host_share_of(const team& members);
 
-/// Bytes that the largest of the runs allocates in a process. Requires: o.check() succeeds.
+/// Bytes of the host that the largest of the runs allocates in a process, with pinned memory and that of an emulated
+/// device. Requires: o.check() succeeds.
 double memory_bytes(const parquet_options& o, const memory_share& share);
 /// Error: one line: a process needs more than o.memory_gb, its host has less available than its processes need, or
 /// the process may not take the address space.

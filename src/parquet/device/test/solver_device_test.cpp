@@ -13,6 +13,7 @@
 #include "net/collectives.hpp"
 #include "net/team.hpp"
 #include "net/test/threads_test.hpp"
+#include "parquet/device/resident_vertices.hpp"
 #include "parquet/solver/solver.hpp"
 #include "parquet/test/small_clusters.hpp"
 #include "rt/runtime.hpp"
@@ -117,6 +118,25 @@ TEST(SolverOnDevice, HasTheBitsOfTheWorkers) {
           EXPECT_EQ(allocated >= vectors, memory == much) << allocated;
         }
       }
+}
+
+// All arrays are counted, up to the rounding of the pools.
+TEST(SolverOnDevice, TakesTheMemoryThatItSays) {
+  plx::runtime rt({.workers = 2, .bind = false});
+  for (const auto& model : {test::atom(2, 0.1, 1), test::plaquette(2, 0.2, 1)})
+    for (const int slots : {1, 4}) {
+      const vertex_grid grid(model.lattice, 5, 4);
+      gpu::cpu::testing_backend b({.memory_bytes = much});
+      gpu::device d(rt, b.get());
+      const double bytes = resident_vertices::device_bytes(grid, slots) + resident_vertices::pinned_bytes(grid);
+      const double taken = rt.run([&] {
+        const std::size_t before = b.allocated_bytes();
+        const resident_vertices vertices(d, grid, slots);
+        return static_cast<double>(b.allocated_bytes() - before);
+      });
+      EXPECT_GE(taken, bytes);
+      EXPECT_LE(taken, 1.25 * bytes + 21 * 256);
+    }
 }
 
 // Streams advance in an order that the seed decides: copies, kernels and the host must wait for each other.

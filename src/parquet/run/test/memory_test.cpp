@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "parquet/device/resident_vertices.hpp"
 #include "parquet/run/options.hpp"
 
 namespace plx::parquet {
@@ -27,6 +28,32 @@ TEST(ParquetMemory, IsThatOfTheVectors) {
   o.cluster = "32x32";
   o.frequencies = {2};
   EXPECT_THAT(check_memory(o, {.workers = 2}).error().message, HasSubstr("available now"));
+}
+
+TEST(ParquetMemory, HasWhatDevicesNeed) {
+  parquet_options o;
+  o.cluster = "atom";
+  o.frequencies = {3};
+  o.history = 1;
+  const auto more = [&](const char* device, const memory_share& share) {
+    parquet_options with = o;
+    with.device = device;
+    return memory_bytes(with, share) - memory_bytes(o, share);
+  };
+  // Pinned memory of four lanes, of two Gamma and two Phi each.
+  EXPECT_EQ(more("cuda", {.workers = 2}), 16.0 * 4 * 4 * 49);
+  EXPECT_EQ(more("cuda", {.workers = 2, .localities = 2}), 16.0 * 4 * 4 * 49);
+  EXPECT_EQ(more("emulated", {.workers = 2, .localities = 2}), 16.0 * 4 * 10 * 49);
+  // 7, 6 and 7 rows: two inputs and residuals, six work arrays of a slab, weights; pinned: weights, limits, Gamma at w
+  // = 0. Partners of rows, two tables of four rotations; on both sides six numbers of each slab; 24 bytes of each
+  // frequency; vertices beyond the largest transfer, at 7 frequencies.
+  EXPECT_EQ(more("emulated", {.workers = 2}),
+            16.0 * (4 * 4 * (49 + 36 + 49) + 6 * 4 * 49 + 4 * 20 + (4 + 2) * 20 + 4 * 49) + 4 * (2 * 20 + 2 * 4) +
+                2 * 8 * 6 * 3 + 24 * 3 + 8 * 2 * 7 * 2);
+  o.cluster = "2x2";  // Gamma at w = 0 alone is more than three lanes
+  const vertex_grid grid(o.make_model()->lattice, 3, 3);
+  EXPECT_EQ(more("cuda", {.workers = 1}), resident_vertices::pinned_bytes(grid));
+  EXPECT_GT(more("cuda", {.workers = 1}), 16.0 * 3 * 4 * grid.rows(0) * grid.rows(0));
 }
 
 }  // namespace
