@@ -14,6 +14,9 @@ from .text import printable
 
 
 def main(arguments=None) -> int:
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed when the interpreter started
+            setattr(sys, name, open(os.devnull, "w"))
     for stream in (sys.stdout, sys.stderr):  # names of files need not be UTF-8
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -57,6 +58,13 @@ def test_one_line_says_what_to_do(tmp_path, capsys, monkeypatch, command, conten
     name = content.replace("\n", "\\n")
     assert error.startswith(f"parallax: {name}: expected ") and error.count("\n") == 1 and not out
     assert found in error and error.rstrip().endswith(advice.format(name)), error
+
+
+def test_a_closed_output_is_no_error():
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    program = f"exec {shlex.quote(sys.executable)} -m parallax --help >&-"
+    done = subprocess.run(["sh", "-c", program], stderr=subprocess.PIPE, text=True, env=environment)
+    assert done.returncode == 0 and not done.stderr, done
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["report", "--help"], ["diagnose", "own"]])

@@ -2,6 +2,8 @@
 
 import csv
 import os
+import shutil
+import re
 import subprocess
 from pathlib import Path
 
@@ -108,6 +110,26 @@ def test_sweep_writes_table_and_pictures(blast, tmp_path, capsys):
 def test_wrong_input_is_one_line(blast, tmp_path, capsys, options, said):
     before = [] if "--program" in options else ["--program", str(simulator)]
     assert main(["scale", str(blast), *before, *options, "--out", str(tmp_path)]) == 2
+    error = capsys.readouterr().err
+    assert said in error and error.count("\n") == 1
+
+
+@needs_star
+@pytest.mark.parametrize(
+    "name, change, said",
+    [
+        ("profile.csv", lambda text: text[: text.index("star.")], "profile.csv: no tasks star.stage: expected the whole table"),
+        ("profile.csv", lambda text: re.sub(r"^(star.stage,\d+,[^,]*),[^,]*", r"\1,nan", text, flags=re.M), "star.stage: expected seconds"),
+        ("config.toml", lambda text: text.replace("self = false", "self = true").replace("order = ", "# "), "no gravity.order"),
+    ],
+)
+def test_tables_that_lack_something_are_refused(blast, tmp_path, capsys, name, change, said):
+    shutil.copytree(blast, tmp_path / "run")
+    table = tmp_path / "run" / name
+    changed = change(table.read_text())
+    assert changed != table.read_text()
+    table.write_text(changed)
+    assert main(["scale", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
     assert said in error and error.count("\n") == 1
 

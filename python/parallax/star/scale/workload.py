@@ -88,12 +88,14 @@ def read_workload(run: Run, machine: Costs | None = None) -> Workload:
         raise refusal(run.folder, "a run of plx-star", "name the folder that --out gave it")
     machine = machine or Costs()
     config = run.config or {}
-    missing = [key for key in _keys if key not in config]
+    of_gravity = ("gravity.order", "gravity.theta") if config.get("gravity.self") else ()
+    missing = [key for key in (*_keys, *of_gravity) if key not in config]
     if missing:
         raise ReadError(run.folder / "config.toml", f"no {missing[0]}: expected the configuration of a run of plx-star")
     every, stages = int(config["refinement.interval"]), _stages[config["hydro.integrator"]]
     changes = _changes(run, every)
     gravity = _gravity_of({name: config.get(f"gravity.{name}") for name in ("self", "order", "theta")}, 1 - changes / every)
+    total, calls = _profile(run, gravity is not None)
     with run.mesh() as mesh:
         size = [int(n) for n in mesh.block_size]
         return Workload(
@@ -102,7 +104,7 @@ def read_workload(run: Run, machine: Costs | None = None) -> Workload:
             periodic=[config["mesh.sides"][2 * axis] == "periodic" for axis in range(3)], levels=mesh.levels,
             locations=mesh.locations, seconds=_block_seconds(mesh), stages=stages,
             variables=_variables(mesh.variables, bool(config.get("hydro.spin"))),
-            steps_per_look=float(every), costs=_step_costs(run, machine), tasks=_tasks(*_profile(run), stages, gravity),
+            steps_per_look=float(every), costs=_step_costs(run, machine, total), tasks=_tasks(total, calls, stages, gravity),
             reads_edges=config.get("hydro.scheme") == "full3d" or bool(config.get("hydro.spin")), gravity=gravity,
             changes_per_look=changes,
         )
@@ -117,11 +119,19 @@ def _gravity_of(options: dict, carried: float) -> dict | None:
     return {"order": int(options["order"]), "theta": float(options["theta"]), "carried": float(carried)} if options["self"] else None
 
 
-def _profile(run: Run) -> tuple:
+def _profile(run: Run, with_gravity: bool) -> tuple:
     """Seconds and calls by type of task."""
     if run.profile is None or run.summary is None or run.history is None:
         raise ReadError(run.folder, "expected profile.csv, history.csv and run.json of a run that has ended")
-    return dict(zip(run.profile["name"], run.profile.numbers("total_s"))), dict(zip(run.profile["name"], run.profile.numbers("calls")))
+    path, names = run.folder / "profile.csv", list(run.profile["name"])
+    seconds, calls = run.profile.numbers("total_s"), run.profile.numbers("calls")
+    for name, *numbers in zip(names, seconds, calls):
+        if not all(np.isfinite(x) and x >= 0 for x in numbers):
+            raise ReadError(path, f"{name}: expected seconds and a number of calls, found {numbers[0]} and {numbers[1]}")
+    for prefix in ("star.stage", *(["star.gravity."] if with_gravity else [])):
+        if not any(name.startswith(prefix) for name in names):
+            raise ReadError(path, f"no tasks {prefix}: expected the whole table of a run that has ended; run it again")
+    return dict(zip(names, seconds)), dict(zip(names, calls))
 
 
 def _tasks(total: dict, calls: dict, stages: int, gravity: dict | None) -> dict:
@@ -150,9 +160,7 @@ def _changes(run: Run, every: int) -> float:
     return float(min(1.0, np.count_nonzero(np.diff(blocks)) / looks))
 
 
-def _step_costs(run: Run, machine: Costs) -> StepCosts:
-    total, _ = _profile(run)
-
+def _step_costs(run: Run, machine: Costs, total: dict) -> StepCosts:
     def seconds(*kinds: str) -> float:
         return float(sum(total.get(f"star.{kind}", 0.0) for kind in kinds))
 
