@@ -1,7 +1,7 @@
 #!/bin/sh
 # The report of V1309 Scorpii, docs/v1309.md: the model of the stars, some steps of inputs/stars/v1309.toml, the time of
 # each, and the pictures. Run it from the root of the repository.
-#   sh bench/gpu/v1309.sh OUT    environment: BIN (build/release/bin), DEVICE (cuda; cpu), LEVEL (10), STEPS (40),
+#   sh bench/gpu/v1309.sh OUT    environment: BIN (build/release/bin), DEVICE (cuda; cpu), LEVEL (10), STEPS (40; >= 2),
 #                                MODEL (a file of make-model; else it is made, on LEVEL), THREADS (those of the machine), PYTHON
 #                                (python3 with numpy, h5py, matplotlib), MORE (further settings, as "key=value key=value")
 # Afterwards OUT has the folder of the run, run/, and beside it numbers.txt, report.html, and pictures: volume.png,
@@ -11,7 +11,8 @@ set -u
 mkdir -p "$1" && out=$(cd "$1" && pwd) || exit 2
 bin=${BIN:-build/release/bin}
 device=${DEVICE:-cuda} level=${LEVEL:-10} steps=${STEPS:-40} python=${PYTHON:-python3}
-model=${MODEL:-$out/v1309.h5}
+model=${MODEL:-$out/v1309-level$level.h5}
+[ "$steps" -ge 2 ] 2>/dev/null || { echo "$0: STEPS=$steps: expected at least 2, since the first one is not timed" >&2; exit 2; }
 input=inputs/stars/v1309.toml
 threads=${THREADS:+--threads $THREADS}
 
@@ -30,5 +31,6 @@ awk -F, 'NR == 1 { next } { step[++n] = $1; wall[n] = $7; cells = $5; blocks = $
   "$out/run/history.csv" | tee "$out/numbers.txt"
 awk -F, 'NR > 1 && !/^"/ { printf "%-32s %7d calls %10.3f s\n", $1, $2, $4 }' "$out/run/profile.csv" | sort -k4 -nr | head -n 16 |
   tee -a "$out/numbers.txt"
-PYTHONPATH=python "$python" -m parallax report "$out/run" --out "$out/report.html" | tee -a "$out/numbers.txt"
+report=$(PYTHONPATH=python "$python" -m parallax report "$out/run" --out "$out/report.html") || exit
+echo "$report" | tee -a "$out/numbers.txt"
 PYTHONPATH=python "$python" -m parallax film "$out/run" --sheet 1 --width 16 --out "$out/sheet.png"

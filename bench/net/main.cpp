@@ -3,7 +3,7 @@
 //   bench_net [--quick] [--json FILE]                     the rows of one process
 //   mpirun -n 2 bench_net inside PART [--suffix TEXT] [--quick] [--json FILE]
 //
-// `./plx bench net` runs all parts; bench/harness/bench_jobs.py lists them.
+// `./plx bench net` runs all parts; bench/harness/run_bench.py lists them.
 #include <cstdio>
 #include <string>
 

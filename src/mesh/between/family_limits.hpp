@@ -1,5 +1,5 @@
 // Limits that the eight fine cells of a coarse one (a family) have in common, besides the slopes' own limiter: those of
-// variables that are interpolated together, and of the internal energy.
+// variables that are interpolated together, and of the internal energy, which they keep positive.
 //
 // Thread safety: pure. Cost: about 40 operations per variable of a group and coarse cell, 20 per fine cell for the
 // energy. One source for the host and devices.

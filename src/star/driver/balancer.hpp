@@ -1,4 +1,4 @@
-// Load balancing: the measured costs of blocks, and the decision when blocks move to other localities, and which.
+// Load balancing: measured costs of blocks (block_costs); when and which blocks move to other localities (balancer).
 //
 // Thread safety: none; between steps. Does not affect the physics. Cost: some ns per block and call;
 // balancer::measure() exchanges one number per block. Example: star/driver/test/balancer_test.cpp,

@@ -40,7 +40,7 @@ struct run_options {
   double t_end = 1.0;
   std::int64_t max_steps = 0;                                                 ///< 0: no limit
   double wall_limit_s = 0.0;                                                  ///< of this process; 0: no limit
-  double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< device/step_rule.hpp
+  double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< star/device/data/step_rule.hpp
   std::string time_unit = "code";   ///< of these times, and those of [output] and [driving]; or "orbit"
   std::int64_t retries = 4;         ///< of a step that fails
   double conservation_limit = 0.1;  ///< relative change of mass or energy that ends the run; 0: none

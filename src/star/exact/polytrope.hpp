@@ -1,5 +1,5 @@
-// Polytropes, spheres in hydrostatic equilibrium under their own gravity with p = K rho^(1 + 1/n), and their radial
-// pulsations: small adiabatic oscillations about equilibrium.
+// Polytropes, the Lane-Emden equation, and radial pulsations. A polytrope is a sphere in hydrostatic equilibrium under
+// its own gravity with p = K rho^(1 + 1/n); pulsations are small adiabatic oscillations about it.
 //
 // Thread safety: const; any thread. Cost: construction some 0.1 ms, of a pulsation 10 ms; a lookup some 10 ns.
 // Example: star/exact/test/lane_emden_test.cpp, star/exact/test/pulsation_test.cpp

@@ -1,4 +1,4 @@
-// Exact solutions with shocks: the Riemann problem, and the Sedov-Taylor blast wave.
+// Exact solutions with shocks: the Riemann problem (riemann_solution), the Sedov-Taylor blast wave (sedov_solution).
 //
 // Thread safety: immutable after construction. Cost: constructions take about 1 us (Riemann: one equation by Newton's
 // method) and 100 us (Sedov: an integral of the energy). riemann_solution::at() costs one or two pow() inside a

@@ -1,5 +1,5 @@
-// Balls and homogeneous spheroids in closed form: the part of a cell inside a ball, the gravity of a spheroid, and the
-// collapse of a sphere without pressure.
+// Balls and homogeneous spheroids in closed form: the volume of a ball in a cell (a box), the gravity of a spheroid,
+// and the free fall of a sphere without pressure.
 //
 // Thread safety: const; any thread. Cost: about 100 ns per evaluation of gravity, 1 us where a sphere cuts a cell.
 // Example: star/exact/test/spheroid_test.cpp, star/exact/test/ball_box_test.cpp

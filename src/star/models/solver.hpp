@@ -5,7 +5,7 @@
 // scales of the density that follow from the masses, also those of a common envelope.
 //
 // Thread safety: one task at a time; loops over blocks on all workers. Cost: self_consistent.hpp. Example:
-// star/models/test/root_test.cpp
+// star/models/test/contact_test.cpp
 #pragma once
 
 #include <algorithm>

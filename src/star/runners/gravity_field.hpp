@@ -1,8 +1,8 @@
 // Potential and acceleration of the gas in the state between steps, in host memory: for diagnostics.
 //
 // A step leaves the field of its final state in the memory of self-gravity, on workers and on devices; simulation::
-// gravity() copies it from there. Only after a change of the mesh is it computed again: on workers by a gravity_solver,
-// on a device by the passes of the next step, which then begins with their results. The bits are the same.
+// gravity() copies it from there. Before the first step and after a change of the mesh it is computed: on workers by a
+// gravity_solver, on a device by the passes of the next step, which then begins with their results. Same bits.
 //
 // Thread safety: const functions from any thread; others one call at a time. Results are the same for any number of
 // workers and localities, and with a device. Example: star/driver/simulation.cpp

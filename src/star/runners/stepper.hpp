@@ -53,8 +53,8 @@ class stepper {
   mesh::side_totals& left() { return left_; }
   /// The sums of modules (step_module::sums()) over local blocks, after the last step that succeeded.
   const std::vector<exact_sum>& sums() const { return sums_; }
-  /// Copies the field of gravity of the present state, which the last step has left. False: the mesh has changed since
-  /// then. Requires: a module with step_module::potential(). Called by a task.
+  /// Copies the field of gravity of the present state, which the last step has left. False: no step has succeeded on
+  /// this mesh, or the last one failed. Requires: a module with step_module::potential(). Called by a task.
   bool copy_gravity(gravity_field& to) const;
   /// Worker that last advanced a block. Requires: a live slot.
   unsigned worker_of(mesh::slot_id slot) const;

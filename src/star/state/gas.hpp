@@ -1,4 +1,4 @@
-// The state of the gas: the mesh, the values of its blocks, and the boundary conditions.
+// The state of the gas: mesh, values of blocks, boundary conditions; the spin of cells; totals of conserved variables.
 //
 // Each locality knows the whole mesh. It holds the values of its own part of the curve, and of mirrors
 // (mesh/between/halo.hpp), the blocks that touch that part, the cells that it reads. Between steps the mirrors of `now`

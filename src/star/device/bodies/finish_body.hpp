@@ -107,8 +107,8 @@ struct finish_body {
 // ---- Totals of the conserved variables as a body: sums as in star/state/gas.cpp, and exact, so that the bits equal
 // those of the CPU for any order of the groups. A group sums one block.
 //
-// Phase 0 clears the group's own sums. Phase 1: a thread per variable and lane uses Kahan summation, as the lanes of
-// totals.cpp, and adds its result to the group's sums. Phase 2 adds those to the global sums.
+// Phase 0 clears the group's own sums. Phase 1: a thread per variable and lane uses Kahan summation, as the lanes in
+// star/state/gas.cpp, and adds its result to the group's sums. Phase 2 adds those to the global sums.
 //
 // Cost: 4 operations per value; reads every value once, with spin the momenta again.
 

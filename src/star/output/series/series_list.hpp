@@ -1,5 +1,5 @@
-// The [[output.series]] of an input, files of one kind with chosen variables: their options, which files are due, and
-// which numbers they get.
+// The [[output.series]] of an input: their options (series_options), which files are due, and which numbers they get. A
+// series is files of one kind with chosen variables.
 //
 // A series is due at the first step that reaches a multiple of its time or step, or when its wall time has passed; a
 // run also writes all at its start and end. Numbers continue after a resume.

@@ -1,7 +1,7 @@
 // The variables that outputs can have: conserved, primitive and derived ones, by name, with their units.
 //
 // Thread safety: const; any thread. Cost: some ten ns per cell and variable. Example:
-// star/output/series/test/variables_test.cpp
+// star/output/series/test/series_test.cpp
 #pragma once
 
 #include <span>
