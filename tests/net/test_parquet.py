@@ -114,10 +114,11 @@ def test_a_killed_process_leaves_the_status_failed(folder, victim, form):
     job = start(command(3, PROGRAM, *words, recovers=True), env=environment())
     wait_for(job, Path("out/iterations.csv").exists)
     os.kill(processes_of(job, 3)[victim], signal.SIGKILL)
-    ours = complaints(PROGRAM, end_of(job)[1])
-    assert len(ours) == 1 and f"locality {victim} is lost" in ours[0], ours
+    errors = end_of(job)[1]
     record = json.loads(Path("out/run.json").read_text())
-    assert record["status"] == "failed" and f"locality {victim} is lost" in record["message"]
+    assert record["status"] == "failed" and f"locality {victim} is lost" in record["message"], (record, errors)
+    ours = complaints(PROGRAM, errors)
+    assert len(ours) == 1 and f"locality {victim} is lost" in ours[0], (job.returncode, errors)
 
 
 def test_answers_are_given_once(folder):
