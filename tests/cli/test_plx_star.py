@@ -366,6 +366,17 @@ def test_checkpoint_of_another_input(stopped):
     assert files("out") == before
 
 
+@pytest.mark.parametrize("option, variables", [(["--plx:trace"], {}), ([], {"PLX_TRACE": "1"})])
+def test_a_trace_of_the_whole_run_is_in_its_folder(folder, option, variables):
+    """The runtime begins it before the run takes the folder."""
+    done = run("in.toml", "--out", "out", "--quiet", *option, env=variables)
+    assert done.returncode == 0, done.stderr
+    assert Path("out/trace.plxt").stat().st_size > 1000 and len(rows("out")) == 8
+    before = files("out")
+    check_refused(run("in.toml", "--out", "out", *option, env=variables), "'out'", "--resume out")
+    assert files("out") == before
+
+
 def test_full_disk_at_the_start(folder):
     for limit in (0, 300, 20_000):
         check_refused(run("in.toml", "--out", "out", "--quiet", limit_bytes=limit), "cannot", "out/")

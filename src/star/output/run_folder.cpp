@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <filesystem>
@@ -32,11 +33,12 @@ result<void> run_folder::check_empty(const std::string& path) {
   if (code) return file_error("access", path, code.value());
   if (!fs::is_directory(s))
     return error{fmt::format("the output folder '{}' is a file; name another with --out", path)};
-  // Ignored: the lock file of a run that ended before its first file, and the URL of the live page, which the runtime
-  // writes before the run takes the folder.
+  // Ignored: the lock file of a run that ended before its first file, and what the runtime writes before the run takes
+  // the folder: the URL of the live page, and the trace of --plx:trace with what was measured.
+  constexpr std::array<std::string_view, 4> ignored{folder_lock::name, "live.url", "trace.plxt", "measurement.json"};
   bool empty = true;
   for (const fs::directory_entry& e : fs::directory_iterator(path, code))
-    empty = empty && (e.path().filename() == folder_lock::name || e.path().filename() == "live.url");
+    empty = empty && std::ranges::find(ignored, e.path().filename().string()) != ignored.end();
   if (code) return file_error("list", path, code.value());
   if (auto r = check_program_of(path, "plx-star"); !r) return r;
   if (empty) return {};
