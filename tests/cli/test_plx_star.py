@@ -154,7 +154,9 @@ def test_unknown_instruction_set(folder):
 def test_output_folder_in_use(folder):
     (folder / "out").mkdir()
     (folder / "out" / "precious.txt").write_text("mine")
-    check_refused(run("in.toml", "--out", "out"), "out", "not empty", "--resume")
+    refused = run("in.toml", "--out", "out")
+    check_refused(refused, "out", "not empty", "name another")
+    assert "--resume" not in refused.stderr  # it has no run
     assert [p.name for p in (folder / "out").iterdir()] == ["precious.txt"]
 
 
