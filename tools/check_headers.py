@@ -29,7 +29,6 @@ HELLO_BUDGET_MB = 300.0  # about 2 s, optimizing included
 WIDER_MB = {
     "net/archive.hpp": 160.0,  # cereal/cereal.hpp alone takes 133 MB
     "net/simulation.hpp": 165.0,  # the options of the simulated network beside actions
-    "star/runners/run_device.hpp": 160.0,  # devices, the mesh and the runners of a step
     "net/partitioned_vector.hpp": 180.0,  # actions, collective calls and parallel algorithms in one header
 }
 HELLO = "examples/01_hello_task.cpp"

@@ -6,6 +6,7 @@
 
 #include "base/assert.hpp"
 #include "star/device/device_gas.hpp"
+#include "star/driver/options.hpp"
 #include "star/refine/refinement.hpp"
 #include "star/runners/gravity_field.hpp"
 #include "star/runners/run_device.hpp"

@@ -19,6 +19,7 @@
 #include "star/device/data/part_borders.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/driver/agreement.hpp"
+#include "star/driver/options.hpp"
 #include "star/refine/refinement.hpp"
 #include "star/runners/gravity_field.hpp"
 #include "star/runners/run_device.hpp"

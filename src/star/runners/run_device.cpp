@@ -6,6 +6,8 @@
 #include <functional>
 #include <string>
 
+#include "star/device/device_gas.hpp"
+#include "star/driver/options.hpp"
 #include "star/output/run_summary.hpp"
 
 namespace plx::star {

@@ -13,11 +13,18 @@
 #include "gpu/device.hpp"
 #include "gpu/error.hpp"
 #include "star/device/data/machine.hpp"
-#include "star/device/device_gas.hpp"
-#include "star/driver/options.hpp"
-#include "star/state/gas.hpp"
+
+namespace plx::step {
+class exchange;
+}
 
 namespace plx::star {
+
+struct run_options;
+struct setup;
+namespace device {
+struct gas_options;
+}
 
 /// Members in order of construction.
 struct run_device {
