@@ -12,6 +12,7 @@
 #include "mesh/files/checkpoint.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
+#include "probe/settings.hpp"
 #include "rt/runtime.hpp"
 #include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
