@@ -1,4 +1,4 @@
-#include "stages.hpp"
+#include "step_graph.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -8,7 +8,6 @@
 #include "base/assert.hpp"
 #include "mesh/between/halo.hpp"
 #include "mesh/tree/curve_parts.hpp"
-#include "stages.hpp"
 
 namespace plx::scale {
 

@@ -1,5 +1,5 @@
 // The graphs of one step of plx-star on many localities (docs/scale.md). A step consists of several graphs, each of
-// which ends when all localities have joined: `stepping` (stages.hpp), `summing` (totals, output of the root), and,
+// which ends when all localities have joined: `stepping` (stages.cpp), `summing` (totals, output of the root), and,
 // every few steps, `looking` (costs and marks, their exchange, the plan of the new mesh) and `changing` (the change to
 // a new mesh).
 //
@@ -32,6 +32,12 @@ reduction add_reduction(work_graph& g, int localities, const exchange& how, doub
 
 /// Checks that the parts of a workload fit `localities` and the curve. The error is one line.
 result<void> check_parts(const workload& w, int localities);
+
+/// The graph of the stages of a step: the recipe of plx-star's step (star/step/gas_step.hpp), with self-gravity if the
+/// run has it, as step/task_runner.hpp runs it. Tasks, their order, the groups of values in messages and their sizes
+/// are those of step/task_graph.hpp, mesh/between/halo.hpp and step/border.hpp. Requires: mesh: mesh_of(w).
+work_graph stages_of_step(const workload& w, const exchange& how, const mesh::block_mesh& mesh,
+                          const mesh::curve_parts& parts);
 
 /// The run, divided into localities.
 class distributed_run {

@@ -302,7 +302,7 @@ def _film(options) -> int:
 
 
 def _orbits(options) -> int:
-    from .star.orbit_study import write_study
+    from .star.orbits import write_study
 
     _need_folders(options.out)
     print("\n".join(write_study(options.runs, options.out)))

@@ -48,4 +48,4 @@ def test_the_check_sees_imports_inside_functions():
 def test_folders_are_small():
     for folder in (package, *(f for f in package.rglob("*") if f.is_dir() and f.name != "__pycache__")):
         entries_of_folder = [entry for entry in folder.iterdir() if entry.name != "__pycache__"]
-        assert len(entries_of_folder) <= 25, folder
+        assert len(entries_of_folder) <= 20, folder

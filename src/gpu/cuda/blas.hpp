@@ -9,7 +9,7 @@
 // has its own handle of the library, as cuBLAS requires for results that have the same bits in every run. Defined where
 // the backend cuda is built (PLX_GPU_CUDA). Thread safety: all functions; products in one stream as for its other
 // launches. Cost: a call some 10 us; the first one in a stream creates the handle, up to a second.
-// Example: parquet/device/multiply_cuda.cpp
+// Example: parquet/device/operations.cpp
 #pragma once
 
 #include <complex>

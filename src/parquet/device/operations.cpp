@@ -6,6 +6,9 @@
 
 #include "num/dense/linear_algebra.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
+#if defined(PLX_GPU_CUDA)
+#include "gpu/cuda/blas.hpp"
+#endif
 
 namespace plx::parquet::device {
 namespace {
@@ -30,6 +33,15 @@ void multiply_cpu(const multiply_item& a) {
     plx::multiply(complex(1), {a.a + i * size, a.n, a.n, a.n}, {a.b + i * size, a.n, a.n, a.n}, complex(0),
                   {a.c + i * size, a.n, a.n, a.n});
 }
+
+#if defined(PLX_GPU_CUDA)
+void multiply_cuda(const gpu::launch& where, const multiply_item* items, unsigned n) {
+  for (unsigned i = 0; i < n; ++i) {
+    const multiply_item& a = items[i];
+    gpu::cuda::multiply(where, a.n, a.a, a.b, a.c, static_cast<std::ptrdiff_t>(a.n) * a.n, a.count);
+  }
+}
+#endif
 
 void symmetrize_slab_cpu(const symmetrize_item& a) {
   raise(a.change, symmetrize(static_cast<channel>(a.channel), a.partners, {a.phi, a.n, a.n, a.n}));

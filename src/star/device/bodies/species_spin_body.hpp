@@ -19,7 +19,9 @@ namespace plx::star::PLX_HYDRO_ISA {
 
 namespace {
 
-struct species_body {
+/// Bodies that follow the stage of the gas: walk() takes the lines of a box, then update() its cells.
+template <class Body>
+struct box_body {
   using arguments = device::stage_arguments;
   static constexpr int threads = 3 * box_lines, phases = 2, groups_per_unit = 4;
   static std::size_t shared_bytes(const arguments&) { return 0; }
@@ -29,10 +31,12 @@ struct species_body {
   PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
     if (a.control->stopped != 0) return;
     const stage_box b = box_of(a, group);
-    if constexpr (phase == 0) walk(a, b, thread);
-    if constexpr (phase == 1) update(a, b, thread);
+    if constexpr (phase == 0) Body::walk(a, b, thread);
+    if constexpr (phase == 1) Body::update(a, b, thread);
   }
+};
 
+struct species_body : box_body<species_body> {
   // ---- phase 0
   PLX_INLINE static void walk(const arguments& a, const stage_box& b, int thread) {
     const int axis = thread / box_lines, s = thread % box_edge, t = thread / box_edge % box_edge;
@@ -112,20 +116,7 @@ struct species_body {
 //
 // Cost: about 400 operations per cell; global memory: some 600 bytes.
 
-struct spin_body {
-  using arguments = device::stage_arguments;
-  static constexpr int threads = 3 * box_lines, phases = 2, groups_per_unit = 4;
-  static std::size_t shared_bytes(const arguments&) { return 0; }
-  static int groups(const arguments& a) { return count_boxes(a); }
-
-  template <int phase>
-  PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
-    if (a.control->stopped != 0) return;
-    const stage_box b = box_of(a, group);
-    if constexpr (phase == 0) walk(a, b, thread);
-    if constexpr (phase == 1) update(a, b, thread);
-  }
-
+struct spin_body : box_body<spin_body> {
   // ---- phase 0
   PLX_INLINE static void walk(const arguments& a, const stage_box& b, int thread) {
     const int axis = thread / box_lines, s = thread % box_edge, t = thread / box_edge % box_edge;

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from parallax.cli import main
-from parallax.star.orbit_study import OrbitHistory
+from parallax.star.orbits import OrbitHistory
 
 PERIOD = 2.0
 
