@@ -22,7 +22,9 @@ help() {
 ./plx build [--preset NAME] [TARGET...]
                                 configure and build (default: release, everything)
 ./plx report RUN                draw the report of a run of plx-star, plx-dca or plx-parquet (RUN/report.html)
-./plx top [URL|HOST:PORT|RUN]   a running program in the terminal (start it with --plx:serve=1 or PLX_SERVE=1)
+./plx top [PID|URL|HOST:PORT|RUN]
+                                a running program in the terminal, by its process id or, if it was started with
+                                --plx:serve=1 (PLX_SERVE=1), by the URL that it printed or its folder
 ./plx film RUN                  a film of a run: density, temperature, cost of blocks
 ./plx orbits RUN...             binaries side by side: separation, mass transfer, disruption; --out FILE.png draws them
 ./plx diagnose RUN [--json]     causes of lost time in a run, in at most ten sentences with figures and advice

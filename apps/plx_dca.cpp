@@ -6,8 +6,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,18 +18,20 @@
 #include "net/collectives.hpp"
 #include "net/error.hpp"
 #include "net/job.hpp"
-#include "net/locality.hpp"
 #include "net/start/bootstrap.hpp"
 #include "net/team.hpp"
+#include "num/dense/linear_algebra.hpp"
+#include "plx_dca_progress.hpp"
 #include "probe/record/names.hpp"
 #include "probe/settings.hpp"
 #include "program.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/dca/dca_json.hpp"
+#include "qmc/dca/dca_monitor.hpp"
+#include "qmc/dca/function_parts.hpp"
 #include "qmc/dca/memory.hpp"
 #include "qmc/dca/output.hpp"
 #include "rt/async.hpp"
-#include "rt/thread.hpp"
 
 namespace {
 
@@ -44,51 +44,22 @@ struct command_line : app::common_options {
   std::string resume;
 };
 
-// Prints a line per iteration and temperature, and writes the tables; only on the root.
-class observer final : public qmc::dca_observer {
- public:
-  observer(qmc::dca_output& out, const qmc::cluster& c, const qmc::dca_options& o, bool quiet)
-      : out_(out), cluster_(c), options_(o), quiet_(quiet) {}
-  void iterated(const qmc::dca_iteration& i) override {
-    keep(out_.add(i));
-    for (const auto& warning : warnings_of(options_, i)) complain(warning, finished);
-    if (quiet_) return;
-    std::fprintf(stderr,
-                 "T %-7.5g iteration %d: mu %8.4f  n %.4f(%.4f)  D %.4f(%.4f)  sign %.3f  <k> %.1f  tau %.1f  change "
-                 "%.3f  %.1f s\n",
-                 i.t, i.iteration + 1, i.mu, i.density.value, i.density.error, i.double_occupancy.value,
-                 i.double_occupancy.error, i.sign.value, i.order, i.autocorrelation_time, i.change, i.seconds);
-  }
-  void cooled(const qmc::dca_temperature& t) override {
-    keep(out_.add(t, cluster_));
-    if (!quiet_ && t.d_wave)
-      std::fprintf(stderr, "T %-7.5g lambda_d %.4f +- %.4f (overlap %.3f), energy %.5f +- %.5f\n", t.t, t.d_wave->value,
-                   t.d_wave->error, t.d_wave_overlap, t.energy.value, t.energy.error);
-  }
-  void reached(const qmc::dca_state& s) override {
-    if (!failure_) keep(out_.add(s));
-  }
-  bool stop_requested() override { return app::stop_requested() || failure_.has_value(); }
-  const std::atomic<bool>* stop_flag() const override { return &app::stop_requested(); }
-  const std::optional<error>& failure() const { return failure_; }
-
- private:
-  void keep(const result<void>& r) {
-    if (!r && !failure_) failure_ = r.error();
-  }
-  qmc::dca_output& out_;
-  const qmc::cluster& cluster_;
-  const qmc::dca_options& options_;
-  bool quiet_;
-  std::optional<error> failure_;
-};
-
 // On the other localities.
 class server final : public qmc::dca_observer {
  public:
+  server(const qmc::dca_options& o, probe::counter_registry& registry, std::string folder)
+      : monitor_(o), folder_(std::move(folder)) {
+    monitor_.add_counters(registry, false);
+  }
   void iterated(const qmc::dca_iteration&) override {}
   void cooled(const qmc::dca_temperature&) override {}
   const std::atomic<bool>* stop_flag() const override { return &app::stop_requested(); }
+  std::shared_ptr<qmc::monte_carlo_progress> progress() override { return monitor_.walkers(); }
+  std::shared_ptr<qmc::function_store> functions() override { return std::make_shared<qmc::function_parts>(folder_); }
+
+ private:
+  qmc::dca_monitor monitor_;
+  std::string folder_;
 };
 
 std::string folder_of(const command_line& c) {
@@ -164,13 +135,18 @@ result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::
   return plan;
 }
 
+qmc::memory_share share_of(unsigned workers) {
+  const auto launched = net::detail::launched();
+  return {workers, launched.processes, launched.on_host};
+}
+
 // Reads and checks the input, and creates the folder or continues in it.
 result<run_plan> prepare(const command_line& c, config_table& table, qmc::dca_options& o, unsigned workers) {
   auto plan = plan_of(c, table, o);
   if (!plan) return plan;
   o = plan->options;
   if (auto r = o.check(); !r) return r.error();
-  if (auto r = qmc::check_memory(o, workers); !r) return r.error();
+  if (auto r = qmc::check_memory(o, share_of(workers)); !r) return r.error();
   plan->config = table.toml();
   plan->changed_options = changed_options_json(
       plan->out ? plan->folder : "", option_changes(plan->before, plan->config), plan->out ? "--resume" : "--set");
@@ -202,18 +178,32 @@ result<qmc::dca_outcome> run_loop(const qmc::dca_options& o, qmc::dca_observer& 
 }
 
 // The root's part, with the files.
-run_end solve(const command_line& c, run_plan& plan, const app::run_record& record, const team& members) {
-  const std::optional<qmc::dca_state> from =
-      c.resume.empty() ? std::nullopt : std::optional<qmc::dca_state>(plan.out->checkpoint().state);
+run_end solve(const command_line& c, run_plan& plan, const app::run_record& record, const team& members,
+              runtime& home) {
+  // Copied by the loop before it reaches a state, which replaces this one.
+  const qmc::dca_state* const from = c.resume.empty() ? nullptr : &plan.out->checkpoint().state;
   const auto lattice = plan.options.make_cluster();
-  observer watch(*plan.out, *lattice, plan.options, c.quiet);
-  const auto done = record.guard([&] { return run_loop(plan.options, watch, from ? &*from : nullptr, members); });
+  app::dca_progress_display watch(*plan.out, *lattice, plan.options, home.counters(), c.quiet);
+  const std::size_t workers = home.worker_count() * members.size();
+  // A resumed run keeps its walkers.
+  if (!c.quiet && c.resume.empty() && static_cast<std::size_t>(plan.options.walkers) < workers)
+    complain(
+        fmt::format("note: {} for {}: some workers may be idle; --set solver.walkers={} uses all (results then "
+                    "differ within their errors)",
+                    plural(plan.options.walkers, "walker"), plural(workers, "worker"), workers));
+  const qmc::memory_share share{static_cast<unsigned>(home.worker_count()), static_cast<unsigned>(members.size()),
+                                net::detail::launched().on_host};
+  if (!c.quiet && !plan.options.channels.empty())
+    complain(fmt::format("note: {}", qmc::text_of_memory(plan.options, share)));
+  plan.options.distribute = qmc::distributes(plan.options, share) ? "always" : "never";
+  const auto done = run_loop(plan.options, watch, from, members);
+  watch.finish();
   result<void> written;
   if (watch.failure()) written = *watch.failure();
   if (done && written) written = plan.out->finish(*done);
   const std::string failure = !done ? done.error().message : !written ? written.error().message : "";
   const char* status = !failure.empty() ? "failed" : done->stopped ? "interrupted" : "finished";
-  const auto recorded = record.write(status, failure);
+  const auto recorded = record.write(status, failure.empty() ? watch.warnings() : failure);
   if (!failure.empty()) return {done ? app::wrong_input : failed, failure};
   if (!recorded) return {app::wrong_input, recorded.error().message};
   return {report_end(*done, plan.options, plan.folder), {}};
@@ -226,50 +216,50 @@ run_end report_finished(const command_line& c, const run_plan& plan) {
   return {report_end(qmc::outcome_of(plan.out->checkpoint().state), plan.options, plan.folder), {}};
 }
 
-// A lost locality is reported by the first of the others; before, the network notifies all of them, so that they agree.
-run_end end_of_lost(const locality_lost& lost, const std::string& folder, const app::run_record* record) {
-  const std::string message = fmt::format("{}; continue with: plx-dca --resume {}", lost.what(), folder);
-  if (record != nullptr) std::ignore = record->write("failed", message);
-  this_thread::sleep_for(std::chrono::milliseconds(500));
-  return {failed, find_all_localities().front() == find_here() ? message : std::string()};
-}
-
 // The root's code, on all localities.
 int agree(const team& members, int code) {
   return members.is_alone() ? code : members.communicator().broadcast(code).get();
 }
 
-// Collective. Only the root reads and writes files; `plan` is empty on the others.
-run_end run_on(plx::job& job, const command_line& c, std::optional<result<run_plan>>& plan, qmc::dca_options& o,
-               config_table& table) {
-  const team members = job.size() == 1 ? team() : team(communicator("plx-dca"));
-  std::optional<app::run_record> record;
-  try {
-    if (members.rank() != 0) {
-      const auto config = members.communicator().broadcast(std::string()).get();
-      server watch;
-      if (config.empty() || !table.load_text(config, "the root's input"))
-        job.leave_out_summary();
-      else
-        std::ignore = run_loop(o, watch, nullptr, members);
-      return {agree(members, 0), {}};
-    }
-    result<run_plan>& own = *plan;
-    if (own && !own->finished) {
-      record.emplace(own->folder, job.home().worker_count(), own->changed_options);
-      if (auto r = record->write("running"); !r) own = r.error();
-    }
-    const bool runs = own && !own->finished;
-    if (!members.is_alone()) members.communicator().broadcast(runs ? own->config : std::string()).get();
-    if (!runs) job.leave_out_summary();
-    run_end end = !own   ? run_end{app::wrong_input, own.error().message}
-                  : runs ? solve(c, *own, *record, members)
-                         : report_finished(c, *own);
-    end.code = agree(members, end.code);
-    return end;
-  } catch (const locality_lost& lost) {
-    return end_of_lost(lost, folder_of(c), record ? &*record : nullptr);
+// The root's configuration and changed options, for the others; empty if there is no run.
+using root_input = std::pair<std::string, std::string>;
+
+// The part of the localities that write no files. The record is for a failure.
+run_end serve(plx::job& job, const command_line& c, qmc::dca_options& o, config_table& table, const team& members,
+              std::optional<app::run_record>& record) {
+  const auto [config, changed_options] = members.communicator().broadcast(root_input()).get();
+  if (config.empty() || !table.load_text(config, "the root's input")) {
+    job.leave_out_summary();
+  } else {
+    record.emplace(folder_of(c), job.home().worker_count(), changed_options);
+    reserve_workspaces(job.home().worker_count());
+    server watch(o, job.home().counters(), folder_of(c));
+    std::ignore = run_loop(o, watch, nullptr, members);
   }
+  return {agree(members, 0), {}};
+}
+
+// Collective. Only the root reads and writes files, unless a process fails; `plan` is empty on the others. `record`: of
+// a run that has begun.
+run_end run_on(plx::job& job, const command_line& c, std::optional<result<run_plan>>& plan, qmc::dca_options& o,
+               config_table& table, std::optional<app::run_record>& record) {
+  const team members = job.size() == 1 ? team() : team(communicator("plx-dca"));
+  if (members.rank() != 0) return serve(job, c, o, table, members, record);
+  result<run_plan>& own = *plan;
+  if (own && !own->finished) {
+    reserve_workspaces(job.home().worker_count());
+    record.emplace(own->folder, job.home().worker_count(), own->changed_options);
+    if (auto r = record->write("running"); !r) own = r.error(), record.reset();
+  }
+  const bool runs = own && !own->finished;
+  if (!members.is_alone())
+    members.communicator().broadcast(runs ? root_input{own->config, own->changed_options} : root_input()).get();
+  if (!runs) job.leave_out_summary();
+  run_end end = !own   ? run_end{app::wrong_input, own.error().message}
+                : runs ? solve(c, *own, *record, members, job.home())
+                       : report_finished(c, *own);
+  end.code = agree(members, end.code);
+  return end;
 }
 
 runtime_options options_of_run(const command_line& c, runtime_options options, const std::string& folder) {
@@ -300,10 +290,15 @@ int run(const command_line& c, runtime_options options, qmc::dca_options& o, con
   app::handle_stop_signals(job.size() == 1 ? "\nstopping, with a checkpoint (signal again to stop immediately)\n"
                                            : nullptr);
   std::optional<run_end> end;
+  std::optional<app::run_record> record;
   try {
-    job.run([&] { end = run_on(job, c, plan, o, table); });
-  } catch (const locality_lost&) {
-    if (!end) throw;  // otherwise the root was lost, which has been reported
+    job.run([&] { end = run_on(job, c, plan, o, table, record); });
+  } catch (const locality_lost&) {  // after the end of the run, a loss changes nothing
+    if (!end)
+      return app::end_failed_run(job, record ? &*record : nullptr, {},
+                                 record ? "continue with: plx-dca --resume " + printable(folder_of(c)) : "");
+  } catch (...) {
+    return app::end_failed_run(job, record ? &*record : nullptr);
   }
   if (job.size() > 1) app::ignore_stop_signals();  // a launcher may signal the others when one process exits
   return end->message.empty() ? end->code : complain(end->message, end->code);
@@ -316,8 +311,9 @@ int answer_without_run(const command_line& c, const runtime_options& options, qm
   o = plan->options;
   if (c.print_config) return answer(table.text_effective());
   if (auto r = o.check(); !r) return complain(r.error().message);
-  if (auto r = qmc::check_memory(o, app::workers_of_run(c, options)); !r) return complain(r.error().message);
-  return answer(fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * qmc::memory_bytes(o)));
+  const auto share = share_of(app::workers_of_run(c, options));
+  if (auto r = qmc::check_memory(o, share); !r) return complain(r.error().message);
+  return answer(fmt::format("the input is fine; {}\n", qmc::text_of_memory(o, share)));
 }
 
 }  // namespace
@@ -333,13 +329,15 @@ int main(int argc, char** argv) {
   config_table table;
   o.describe(table);
   runtime_options options;
+  int code = app::failed;
   try {
     const auto read = app::read_command(program, options, argc, argv);
     if (read && program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
-    if (read && (c.print_config || c.validate)) return app::end_program(answer_without_run(c, options, o, table));
-    return app::end_program(run(c, options, o, table, read));
+    code = read && (c.print_config || c.validate) ? answer_without_run(c, options, o, table)
+                                                  : run(c, options, o, table, read);
   } catch (...) {
-    return app::end_program(app::exit_of_exception(program));
+    code = app::exit_of_exception(program);
   }
+  return app::end_program(code);  // without an exception, whose destructor may release other processes
 }

@@ -8,10 +8,10 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "base/text.hpp"
@@ -21,11 +21,14 @@
 #include "net/error.hpp"
 #include "net/job.hpp"
 #include "net/team.hpp"
+#include "num/dense/linear_algebra.hpp"
+#include "parquet/references/references.hpp"
 #include "parquet/run/checkpoint_keeper.hpp"
 #include "parquet/run/memory.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/run/output.hpp"
 #include "parquet/run/run_device.hpp"
+#include "parquet/run/vertices_file.hpp"
 #include "parquet/solver/solver.hpp"
 #include "program.hpp"
 
@@ -37,7 +40,7 @@ using app::answer, app::complain, app::common_options;
 using app::failed, app::finished, app::interrupted, app::wrong_input;
 
 struct command_line : common_options {
-  std::string resume;
+  std::string resume, references;
 };
 
 // Prints a line per iteration and writes the table of iterations, on the root; writes checkpoints, on all localities.
@@ -105,9 +108,39 @@ struct run_files {
   parquet::parquet_checkpoint from;
 };
 
-// The runs of all numbers of frequencies. Collective.
+void append(std::string& to, const char* between, const std::string& text) {
+  to += fmt::format("{}{}", to.empty() ? "" : between, text);
+}
+
+// Prints a warning of the root, unless it is empty.
+void warn(std::string& warnings, const std::string& warning) {
+  if (warning.empty()) return;
+  complain(warning, finished);
+  append(warnings, "; ", warning);
+}
+
+// Empty if the vertices of a run that an earlier process has finished are there.
+std::string warning_of_missing(const std::string& folder, int frequencies) {
+  const auto file = parquet::vertices_file(folder, frequencies);
+  if (std::error_code failed; std::filesystem::exists(file, failed)) return {};
+  return fmt::format(
+      "warning: grid.frequencies {}: expected '{}', found none: this number of frequencies was finished without it; a "
+      "run in another folder with grid.frequencies=[{}] writes it",
+      frequencies, printable(file), frequencies);
+}
+
+// The memory and the disk that a run takes.
+std::string text_of_needs(const parquet::parquet_options& o, const parquet::memory_share& share) {
+  const double vertices = parquet::vertices_bytes(o);
+  return fmt::format(
+      "the run needs {:.3g} GB of memory{}{}\n", 1e-9 * parquet::memory_bytes(o, share),
+      share.localities == 1 ? "" : " per process",
+      vertices > 0 ? fmt::format(", and {:.3g} GB on the disk for vertices (output.hdf5)", 1e-9 * vertices) : "");
+}
+
+// The runs of all numbers of frequencies; `warnings`: of the root, printed already, however the run ends. Collective.
 run_end solve_all(const common_options& c, const parquet::parquet_options& o, run_files& files, const team& members,
-                  gpu::device* device) {
+                  gpu::device* device, std::string& warnings) {
   const auto model = o.make_model().value();
   auto* out = files.out ? &*files.out : nullptr;
   parquet::checkpoint_keeper keeper(files.folder, members, out, files.from, o.checkpoint_interval_s);
@@ -115,10 +148,14 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
   settings.device = device;
   std::string unconverged;
   int unwritten = finished;
-  const auto note = [&](int n, bool converged, double residual) {
-    if (!converged) unconverged += fmt::format("{}{} (residual {:.2g})", unconverged.empty() ? "" : ", ", n, residual);
+  const auto note = [&](const parquet::finished_run& run) {
+    if (!run.converged) append(unconverged, ", ", fmt::format("{} (residual {:.2g})", run.frequencies, run.residual));
+    if (out != nullptr) warn(warnings, warning_of(run, *model.lattice));
   };
-  for (const auto& run : files.from.finished) note(run.frequencies, run.converged, run.residual);
+  for (const auto& run : files.from.finished) {
+    note(run);
+    if (out != nullptr && o.hdf5 && run.converged) warn(warnings, warning_of_missing(files.folder, run.frequencies));
+  }
   for (std::size_t i = files.from.finished.size(); i < o.frequencies.size(); ++i) {
     const int n = o.frequencies[i];
     const auto grid = std::make_shared<const parquet::vertex_grid>(model.lattice, n, o.bosons_of(n));
@@ -138,9 +175,20 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
         answer(fmt::format("stopped; continue with plx-parquet --resume {}\n", printable(files.folder)));
       return {interrupted, {}};
     }
+    // A run is finished when its vertices are written. Until then its last checkpoint stays.
+    const auto vertices =
+        o.hdf5 && done->converged ? parquet::write_vertices(files.folder, *done, members) : result<void>();
+    if (auto end = end_of(vertices, members)) {
+      if (keeper.keep() && !end->message.empty())
+        end->message += fmt::format(
+            "; plx-parquet --resume {} repeats the iterations since the last checkpoint and writes this file; with "
+            "--set output.hdf5=false it continues without it",
+            printable(files.folder));
+      return *end;
+    }
     if (auto end = end_of(keeper.save_finished(), members)) return *end;
     if (out != nullptr && unwritten == finished) unwritten = answer(line_of(*done));
-    note(n, done->converged, done->last.residual);
+    note(run_of(*done));
   }
   if (files.from.finished.size() == o.frequencies.size() && out != nullptr)
     if (auto written = out->finish(); !written) return {wrong_input, written.error().message};
@@ -186,10 +234,15 @@ result<run_files> open_files(const parquet::parquet_options& o, const run_plan& 
   return files;
 }
 
-// The state in run.json: that of the root, unless it is lost.
+// The state in run.json, which the root writes; after an exception, the process that reports it.
 struct run_state {
   app::run_record record;
   bool begun = false;  // the folder is that of this run
+  std::string warnings = {};
+
+  std::string message_of(const std::string& end) const {
+    return end + (end.empty() || warnings.empty() ? "" : "; ") + warnings;
+  }
 };
 
 // Checks the memory, opens the folder, and solves. Collective.
@@ -206,15 +259,22 @@ run_end run_on(plx::job& job, const common_options& c, const parquet::parquet_op
     job.leave_out_summary();
     return {wrong_input, files.error().message};
   }
-  if (root && !c.quiet)
-    std::fprintf(stderr, "the run needs %.3g GB of memory%s\n", 1e-9 * parquet::memory_bytes(o, share),
-                 members.is_alone() ? "" : " per process");
-  if (auto failure = end_of(root ? state.record.write("running") : result<void>(), members)) return *failure;
+  // The root may write "running" as soon as all have the folder: from here on, whichever process fails records it.
   state.begun = true;
-  run_end end = solve_all(c, o, *files, members, device->get());
+  reserve_workspaces(job.home().worker_count());
+  if (root && !c.quiet) std::fputs(text_of_needs(o, share).c_str(), stderr);
+  if (root) {
+    std::error_code unknown;
+    const auto disk = std::filesystem::space(plan.folder, unknown);
+    if (!unknown)
+      warn(state.warnings,
+           warning_of_disk(o, plan.folder, static_cast<double>(disk.available), files->from.finished.size()));
+  }
+  if (auto failure = end_of(root ? state.record.write("running") : result<void>(), members)) return *failure;
+  run_end end = solve_all(c, o, *files, members, device->get(), state.warnings);
   if (!root) return end;
   const char* status = end.code == finished ? "finished" : end.code == interrupted ? "interrupted" : "failed";
-  if (auto r = state.record.write(status, end.message); !r && end.code == finished)
+  if (auto r = state.record.write(status, state.message_of(end.message)); !r && end.code == finished)
     end = {wrong_input, r.error().message};
   return end;
 }
@@ -250,11 +310,42 @@ result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, con
                   changed_options_json("", option_changes(before, config), "--set")};
 }
 
+// A table of results beside those of other methods, printed line by line.
+int compare_references(const command_line& c, const runtime_options& options) {
+  plx::runtime rt(app::options_of_run(c, options, "plx-run"));
+  app::handle_stop_signals("\nstopping\n");
+  const auto line = [](auto... cells) {
+    return fmt::format("{:<33}{:<23}{:<35}{:>13} {:>18} {:>10} {:>9}  {}\n", cells...);
+  };
+  int code = answer(line("model", "reference", "quantity", "parquet", "expected", "difference", "allowed", ""));
+  int missed = 0, compared = 0;
+  for (const auto& r : parquet::all_references()) {
+    if (code == wrong_input || (r.slow && c.references == "fast")) continue;
+    const auto all = rt.run([&] { return r.compare(&app::stop_requested()); });
+    if (app::stop_requested()) return interrupted;
+    if (!all) {
+      complain(fmt::format("{}, {}: {}", r.model, r.by, all.error().message));
+      ++missed;
+      continue;
+    }
+    for (const auto& j : *all) {
+      const auto expected = fmt::format("{:.8g}{}", j.expected, j.error > 0 ? fmt::format(" +- {:.1g}", j.error) : "");
+      code = answer(line(r.model, r.by, j.quantity, fmt::format("{:.8g}", j.value), expected,
+                         fmt::format("{:.2g}", j.difference()), fmt::format("{:.2g}", j.allowed),
+                         j.holds() ? "" : "MISSED"));
+      missed += j.holds() ? 0 : 1;
+      ++compared;
+    }
+  }
+  if (code == wrong_input) return code;
+  return answer(fmt::format("{}, {} missed\n", plural(compared, "difference"), missed),
+                missed == 0 ? finished : failed);
+}
+
 int answer_validate(const common_options& c, const runtime_options& options, const parquet::parquet_options& o) {
   const parquet::memory_share share{app::workers_of_run(c, options), 1, 1};
   if (auto r = parquet::check_memory(o, share); !r) return complain(r.error().message);
-  return answer(
-      fmt::format("the input is fine; the run needs {:.3g} GB of memory\n", 1e-9 * parquet::memory_bytes(o, share)));
+  return answer("the input is fine; " + text_of_needs(o, share));
 }
 
 // Run by all processes, including those whose preparation failed: the root reports the error.
@@ -271,20 +362,20 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
   app::handle_stop_signals(job.size() == 1 ? "\nstopping, with a checkpoint (signal again to stop immediately)\n"
                                            : nullptr);
   run_state state{app::run_record(plan->folder, job.home().worker_count(), plan->changed_options)};
-  run_end end;
+  std::optional<run_end> end;
+  const auto failed_run = [&] {
+    return app::end_failed_run(job, state.begun ? &state.record : nullptr, state.warnings);
+  };
   try {
-    end = job.run([&] { return run_on(job, c, o, *plan, state); });
-  } catch (const locality_lost& e) {  // one of the others writes the state and the message
-    if (job.here() != (e.which() == 0 ? 1u : 0u)) return failed;
-    if (state.begun) std::ignore = state.record.write("failed", e.what());
-    return complain(e.what(), failed);
+    job.run([&] { end = run_on(job, c, o, *plan, state); });
+  } catch (const locality_lost&) {  // after the end of the run, a loss changes nothing
+    if (!end) return failed_run();
   } catch (...) {
-    if (state.begun && job.here() == 0) state.record.write_exception();
-    throw;
+    return failed_run();
   }
-  const bool speaks = !end.message.empty() && (job.here() == 0 || end.code == wrong_input);
-  if (speaks) return complain(end.message, end.code);
-  return end.code == finished ? end.unwritten : end.code;
+  const bool speaks = !end->message.empty() && (job.here() == 0 || end->code == wrong_input);
+  if (speaks) return complain(end->message, end->code);
+  return end->code == finished ? end->unwritten : end->code;
 }
 
 }  // namespace
@@ -299,19 +390,36 @@ int main(int argc, char** argv) {
       .add_option("--resume", c.resume,
                   "continue the run in this folder from its checkpoint, on any number of processes")
       ->type_name("FOLDER");
+  program
+      .add_option(
+          "--compare-references", c.references,
+          "print a table of results beside exact diagonalization, second order and Monte Carlo, some minutes, and "
+          "exit; fast: without Monte Carlo, some seconds; exit code 1 if a difference is not explained")
+      ->expected(0, 1)
+      ->check(CLI::IsMember({"fast"}))
+      ->type_name("[fast]");
   parquet::parquet_options o;
   config_table table;
   o.describe(table);
   runtime_options options;
+  int code = app::failed;
   try {
     const auto read = app::read_command(program, options, argc, argv);
     if (read && program.count("--list-options") > 0)
       return answer(c.list_options == "markdown" ? table.markdown() : table.text_options());
-    const auto plan = read ? prepare(c, o, table) : result<run_plan>(read.error());
-    if (plan && c.print_config) return answer(table.text_effective());
-    if (plan && c.validate) return app::end_program(answer_validate(c, options, o));
-    return app::end_program(run(c, options, o, plan));
+    if (read && program.count("--compare-references") > 0) {
+      const bool alone = c.input.empty() && c.resume.empty() && c.out.empty() && c.sets.empty();
+      code = alone ? compare_references(c, options)
+                   : complain(
+                         "--compare-references: expected no input, --set, --out or --resume beside it: its "
+                         "problems are given");
+    } else {
+      const auto plan = read ? prepare(c, o, table) : result<run_plan>(read.error());
+      if (plan && c.print_config) return answer(table.text_effective());
+      code = plan && c.validate ? answer_validate(c, options, o) : run(c, options, o, plan);
+    }
   } catch (...) {
-    return app::end_program(app::exit_of_exception(program));
+    code = app::exit_of_exception(program);
   }
+  return app::end_program(code);  // without an exception, whose destructor may release other processes
 }

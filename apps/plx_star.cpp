@@ -114,7 +114,8 @@ star::run_request request_of(const command_line& c, const star::resume_point& fr
 result<run_plan> prepare(const command_line& c) {
   star::resume_point from;
   if (!c.resume.empty()) {
-    auto found = star::find_resume_point(c.resume);
+    const bool in_place = c.out.empty() && !c.validate && !c.print_config;
+    auto found = star::find_resume_point(c.resume, in_place);
     if (!found) return found.error();
     from = *std::move(found);
   }
@@ -168,7 +169,7 @@ int report_end(const star::run_end& end, const std::string& out, bool quiet) {
 int run_with_others(const command_line& c, const run_plan& w, plx::job& job, step::exchange& net) {
   // A launcher forwards a signal to all processes: then no message.
   app::handle_stop_signals(job.size() == 1 ? stops_early : nullptr);
-  app::progress progress(c.quiet || job.here() != 0, job.size() == 1);
+  app::progress progress(c.quiet, job);
   const star::run_end end = star::run(*w.in, *w.setup, job.home(), w.request, progress, net);
   progress.finish();
   if (job.size() > 1) app::ignore_stop_signals();  // a launcher may signal the others when one process exits
@@ -188,8 +189,8 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
     if (!prepared) return job.here() == 0 ? complain(prepared.error().message) : wrong_input;
     return run_with_others(c, *mine, job, net);
   } catch (...) {
-    job.run([e = std::current_exception()] { std::rethrow_exception(e); });  // informs the other processes
-    throw;
+    app::leave_job(job, std::current_exception());
+    return app::end_failed_run(job, nullptr);
   }
 }
 

@@ -1,7 +1,6 @@
 #include "plx_star_progress.hpp"
 
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +9,8 @@
 #include <string>
 
 #include "base/text.hpp"
-#include "net/start/bootstrap.hpp"
+#include "net/job.hpp"
+#include "program.hpp"
 
 namespace plx::app {
 
@@ -24,29 +24,15 @@ double share_done(const star::step_report& r) {
   return std::clamp(std::max(by_time, by_steps), 0.0, 1.0);
 }
 
-std::string clock_text(double s) {
-  if (!std::isfinite(s) || s > 360000.0) return "-:--";
-  const int n = static_cast<int>(std::lround(s));
-  return n >= 3600 ? fmt::format("{}:{:02d}:{:02d}", n / 3600, n / 60 % 60, n % 60)
-                   : fmt::format("{}:{:02d}", n / 60, n % 60);
-}
-
-int columns() {
-  winsize w{};
-  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
-}
-
 std::string bar(double share, int width) {
   const int full = static_cast<int>(share * width);
   return fmt::format("[{:=<{}}{: <{}}]", "", full, "", width - full);
 }
 
-/// mpirun gives its processes terminals of their own, even if its output goes to a file.
-bool has_terminal() { return net::detail::launched_by() == nullptr && isatty(STDOUT_FILENO) == 1; }
-
 }  // namespace
 
-progress::progress(bool quiet, bool speaks) : quiet_(quiet), speaks_(speaks), terminal_(has_terminal()) {}
+progress::progress(bool quiet, plx::job& job)
+    : job_(job), quiet_(quiet || job.here() != 0), speaks_(job.size() == 1), terminal_(is_terminal(STDOUT_FILENO)) {}
 
 void progress::stepped(const star::step_report& now) {
   if (speaks_)
@@ -75,7 +61,7 @@ void progress::warned(const std::string& text) {
 
 void progress::draw(const star::step_report& r) const {
   const double share = share_done(r);
-  const std::string left = time_per_s_ > 0.0 ? clock_text((1.0 - share) / time_per_s_) : "-:--";
+  const std::string left = time_per_s_ > 0.0 ? clock_text((1.0 - share) / time_per_s_, 360000.0) : "-:--";
   std::string line = fmt::format("step {:5d}  time {:.4g}/{:.4g}  {:5d} {:6}, level {}  {:5.2f} M updates/s  left {}",
                                  r.step, r.time, r.t_end, r.blocks, noun(static_cast<std::uint64_t>(r.blocks), "block"),
                                  r.deepest, 1e-6 * rate_, left);
@@ -84,9 +70,9 @@ void progress::draw(const star::step_report& r) const {
     std::fflush(stdout);
     return;
   }
-  const int room = columns() - 1 - static_cast<int>(line.size()) - 10;
+  const int room = columns_of(STDOUT_FILENO) - 1 - static_cast<int>(line.size()) - 10;
   if (room >= 10) line = bar(share, std::min(room, 40)) + fmt::format(" {:3.0f} %  ", 100 * share) + line;
-  std::printf("\r\033[K%s", line.substr(0, columns() - 1).c_str());
+  std::printf("\r\033[K%s", line.substr(0, columns_of(STDOUT_FILENO) - 1).c_str());
   std::fflush(stdout);
   open_ = true;
 }

@@ -6,17 +6,18 @@
 
 #include <string>
 
-#include "console.hpp"
+#include "program.hpp"
 #include "star/driver/run.hpp"
 
 namespace plx::app {
 
 class progress : public star::run_observer {
  public:
-  /// `speaks`: a signal to stop gets a message, which changes at the first report.
-  progress(bool quiet, bool speaks);
+  /// A signal to stop a run on one process gets a message, which changes at the first report.
+  progress(bool quiet, plx::job& job);
   void stepped(const star::step_report& now) override;
   void warned(const std::string& text) override;
+  void failing(const std::exception_ptr& e) override { leave_job(job_, e); }
   bool stop_requested() override { return app::stop_requested(); }
   /// Ends the line of the bar.
   void finish();
@@ -24,6 +25,7 @@ class progress : public star::run_observer {
  private:
   void draw(const star::step_report& now) const;
 
+  plx::job& job_;
   bool quiet_, speaks_, terminal_;
   star::step_report first_, drawn_, last_;
   double rate_ = 0.0;        // cell updates per second since the last drawing

@@ -9,8 +9,9 @@
 #include <vector>
 
 #include "console.hpp"
+#include "trace/file/trace_memory.hpp"
 #include "trace/file/trace_reader.hpp"
-#include "trace/what_if.hpp"
+#include "trace/tools/what_if.hpp"
 
 namespace {
 
@@ -78,6 +79,7 @@ result<loaded_trace> read_run(const std::string& run) {
   const auto files = trace_files(run);
   if (!files) return files.error();
   if (auto r = use_clock_of(*files); !r) return r.error();
+  if (auto fits = check_trace_fits(*files, {}, trace_advice::none); !fits) return fits.error();
   return load_trace(*files);
 }
 

@@ -1,21 +1,27 @@
 #include "program.hpp"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
 #include <stdexcept>
 #include <system_error>
+#include <thread>
 #include <tuple>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/build_info.hpp"
 #include "base/file.hpp"
 #include "base/text.hpp"
+#include "net/error.hpp"
 #include "net/job.hpp"
 #include "net/start/bootstrap.hpp"
 #include "probe/settings.hpp"
@@ -25,6 +31,8 @@ namespace plx::app {
 namespace {
 
 const char* advice_on_memory = "";
+// For the end of a run that is out of memory: released before anything is reported.
+std::unique_ptr<char[]> reserve;
 
 // CLI11 would take the next argument as the value: "--out= --validate" would start a run in the folder "--validate".
 result<void> check_values(int argc, char** argv) {
@@ -55,6 +63,8 @@ std::pair<std::string, int> failure_of_exception() {
     const bool limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
     const std::string raise = limited ? fmt::format("raise ulimit -v ({} MB), or ", limit.rlim_cur / 1000000) : "";
     return {fmt::format("out of memory: {}{}", raise, advice_on_memory), failed};
+  } catch (const locality_lost& e) {
+    return {e.first().what(), failed};
   } catch (const std::exception& e) {
     return {e.what(), failed};
   }
@@ -65,6 +75,7 @@ std::pair<std::string, int> failure_of_exception() {
 void start_program(const char* name, const char* less_memory) {
   start_console(name);
   advice_on_memory = less_memory;
+  reserve = std::make_unique<char[]>(1 << 20);
 }
 
 std::string name_of_build() {
@@ -132,6 +143,7 @@ int exit_of_exception(const CLI::App& app) {
 }
 
 int end_program(int code) {
+  PLX_ASSERT(std::current_exception() == nullptr, code);
   if (code == finished) return code;
   std::fflush(nullptr);
   std::_Exit(code);
@@ -167,11 +179,71 @@ result<void> run_record::write(const char* status, std::string_view message) con
                   json_text(std::string(message)), json_text(started_), wall.count(), changed_options_));
 }
 
-void run_record::write_exception() const noexcept {
+std::string run_record::running() const {
+  const auto text = read_file(folder_ + "/run.json");
+  if (!text || text->find("\"status\": \"running\"") == std::string::npos) return {};
+  std::string run;
+  for (const char* key : {"\"process\": ", "\"started\": "})
+    if (const auto at = text->find(key); at != std::string::npos) run += text->substr(at, text->find('\n', at) - at);
+  return run;
+}
+
+void run_record::write_failed(double wait_s, const std::string& message) const noexcept {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(wait_s);
   try {
-    std::ignore = write("failed", failure_of_exception().first);
-  } catch (...) {  // no memory for the message: the reader finds that the process has ended
+    const std::string run = wait_s > 0 ? running() : std::string();
+    for (bool over = wait_s <= 0; !over;) {
+      over = std::chrono::steady_clock::now() >= end;  // before the last check: this thread may lose its core
+      if (run.empty() || running() != run) return;
+      if (!over) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+    std::ignore = write("failed", message);
+  } catch (...) {  // out of memory: another process writes it
   }
+}
+
+void leave_job(plx::job& job, const std::exception_ptr& e) noexcept {
+  try {
+    job.run([&e] { std::rethrow_exception(e); });
+  } catch (...) {  // this exception
+  }
+}
+
+int end_failed_run(plx::job& job, const run_record* record, const std::string& warnings, const std::string& advice) {
+  reserve.reset();
+  const auto [message, code] = failure_of_exception();
+  const auto with = [](std::string text, const std::string& more) {
+    return more.empty() ? text : fmt::format("{}; {}", text, more);
+  };
+  const std::string all = with(message, advice);
+  if (job.size() > 1) {
+    ignore_stop_signals();  // a launcher may signal the others when one process exits
+    bool reports = true;    // also if there is no memory for the question
+    try {
+      reports = job.home().run([e = std::current_exception()] { return reports_failure(e); });
+    } catch (...) {
+    }
+    if (!reports) {
+      if (record != nullptr && job.here() < 2) record->write_failed(2.0 * (job.here() + 1), with(all, warnings));
+      return code;
+    }
+  }
+  if (record != nullptr) record->write_failed(0, with(all, warnings));
+  return complain(all, code);
+}
+
+bool is_terminal(int fd) { return net::detail::launched_by() == nullptr && isatty(fd) == 1; }
+
+int columns_of(int fd) {
+  winsize w{};
+  return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0 ? w.ws_col : 80;
+}
+
+std::string clock_text(double s, double most_s) {
+  if (!std::isfinite(s) || s > most_s) return "-:--";
+  const int n = static_cast<int>(std::lround(s));
+  return n >= 3600 ? fmt::format("{}:{:02d}:{:02d}", n / 3600, n / 60 % 60, n % 60)
+                   : fmt::format("{}:{:02d}", n / 60, n % 60);
 }
 
 std::string without_slash(std::string path) {

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <exception>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,10 @@
 #include "console.hpp"
 #include "io/run_json.hpp"
 #include "rt/runtime.hpp"
+
+namespace plx {
+class job;
+}
 
 namespace plx::app {
 
@@ -46,7 +51,8 @@ int answer(const std::string& text, int code = finished);
 int exit_of_exception(const CLI::App& app);
 
 /// The last call of main() of a program that uses OpenBLAS. After an error it ends the process without destructors of
-/// libraries: OpenBLAS's waits for its threads, which retry for ever to allocate where address space is limited.
+/// libraries: OpenBLAS's waits for its threads, which retry indefinitely to allocate where address space is limited.
+/// Not called while an exception is handled: a job_error releases the other processes when it is destroyed.
 int end_program(int code);
 
 /// The workers that a run would start.
@@ -61,24 +67,35 @@ class run_record {
   run_record(std::string folder, std::size_t workers, std::string changed_options);
   /// status: "running", "finished", "interrupted" or "failed", with the message of the error.
   result<void> write(const char* status, std::string_view message = "") const;
-  /// Writes "failed" with the message of the exception that is being handled, as well as it can.
-  void write_exception() const noexcept;
-  /// Calls f(). An exception leaves the status "failed" with its message.
-  template <class F>
-  auto guard(F&& f) const {
-    try {
-      return f();
-    } catch (...) {
-      write_exception();
-      throw;
-    }
-  }
+  /// "failed"; with wait_s > 0 only if no other process has ended the status "running" of this run within that time.
+  /// Two processes whose times end within milliseconds may both write.
+  void write_failed(double wait_s, const std::string& message) const noexcept;
 
  private:
+  /// The process and the time at which the run in the folder has begun, as in run.json; "": it is not running.
+  std::string running() const;
+
   std::string folder_, changed_options_, started_ = utc_now();
   std::size_t workers_;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
+
+/// Informs the other processes that this exception ends the run of this one, unless job::run() has thrown it.
+void leave_job(plx::job& job, const std::exception_ptr& e) noexcept;
+/// The exit code of a run that has ended by the exception that is being handled, on each process that it has ended. One
+/// of them (net/error.hpp: reports_failure) prints the message and writes "failed" to the record; null: the run had not
+/// begun. Should that process have no record, or die before it writes, processes 0 and 1 write it after 2 and 4 s, as
+/// far as they survive and are not that process. `warnings`: for the record, after the message; `advice`: the same, and
+/// printed.
+int end_failed_run(plx::job& job, const run_record* record, const std::string& warnings = {},
+                   const std::string& advice = {});
+
+/// True if this is a terminal: mpirun gives its processes terminals of their own, even if its output goes to a file.
+bool is_terminal(int fd);
+/// Columns of the terminal; 80 if it has none.
+int columns_of(int fd);
+/// Hours, minutes and seconds; "-:--" above `most_s` and if it is not finite.
+std::string clock_text(double s, double most_s);
 
 /// A folder's name without slashes at the end.
 std::string without_slash(std::string path);

@@ -3,9 +3,12 @@
 //
 //   bench_parquet [--json FILE]
 //   mpirun -n 2 bench_parquet inside rotation [--json FILE]
+//   mpirun -n 2 bench_parquet inside sweep OPTIONS              (parquet_sweep.hpp)
 #include <algorithm>
 #include <cstdio>
 #include <deque>
+#include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,7 @@
 #include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
 #include "parquet/solver/solver.hpp"
+#include "parquet_sweep.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
 
@@ -198,12 +202,20 @@ double transport_gb_s(const team& members, double bytes) {
   return bench::median(rates);
 }
 
-int inside_job(bench::report& report, const std::string& part) {
+int inside_job(bench::report& report, const std::string& part, std::span<const std::string> rest) {
+  // Before the job, so that all of its processes find the same error.
+  result<bench::sweep_options> sweep = part == "sweep" ? bench::read_sweep(rest) : bench::sweep_options();
   plx::job job(plx::job_options{.runtime = {.workers = 1}});
-  if (job.size() != 2 || (part != "transport" && part != "rotation")) {
-    std::fprintf(stderr, "bench_parquet: expected `inside transport` or `inside rotation` in a job of two\n");
+  if (job.size() != 2 || (part != "transport" && part != "rotation" && part != "sweep")) {
+    std::fprintf(stderr,
+                 "bench_parquet: expected `inside transport`, `inside rotation` or `inside sweep` in a job of two\n");
     return 2;
   }
+  if (!sweep) {
+    if (job.here() == 0) std::fprintf(stderr, "bench_parquet: %s\n", sweep.error().message.c_str());
+    return 2;
+  }
+  if (part == "sweep") return job.run([&] { return bench::sweep_parquet(job, *sweep); });
   if (part == "transport") {
     if (job.here() == 0) std::printf("transport %s\n", std::string(job.node().carrier().name()).c_str());
     job.run([] {});
@@ -229,6 +241,8 @@ int inside_job(bench::report& report, const std::string& part) {
     report.add("parquet/rotation/packed", packed, "GB/s each way", bench::higher);
     report.add("parquet/rotation/blocks", blocks, "GB/s each way", bench::higher);
     report.add("parquet/rotation/share", packed / transport, "of the transport", bench::higher);
+    report.add("parquet/rotation/rows/share", rows / transport, "of the transport", bench::higher);
+    report.add("parquet/rotation/coalesced/share", coalesced / transport, "of the transport", bench::higher);
     report.add("parquet/rotation/transport", transport, "GB/s each way", bench::higher);
   });
   return job.here() == 0 ? report.finish() : 0;
@@ -240,7 +254,15 @@ int main(int argc, char** argv) {
   bench::report report(argc, argv);
   const auto& words = report.rest();
   for (std::size_t i = 0; i + 1 < words.size(); ++i)
-    if (words[i] == "inside") return inside_job(report, words[i + 1]);
+    if (words[i] == "inside") {
+      try {
+        return inside_job(report, words[i + 1], std::span(words).subspan(i + 2));
+      } catch (const job_error& e) {
+        return e.report("bench_parquet");
+      } catch (const std::exception& e) {
+        return std::fprintf(stderr, "bench_parquet: %s\n", e.what()), 1;
+      }
+    }
   {
     runtime rt;
     report.add("parquet/iteration/nc64", iteration_s(rt, 64), "s", bench::lower);

@@ -2,6 +2,7 @@
 // run that part only.
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -9,7 +10,9 @@
 #include "probe/counters/counter_registry.hpp"
 #include "probe/counters/periodic_thread.hpp"
 #include "probe/record/recorder.hpp"
+#include "probe/sample/sampler.hpp"
 #include "report.hpp"
+#include "rt/measure/scheduler_counters.hpp"
 #include "rt/runtime.hpp"
 
 namespace {
@@ -158,7 +161,8 @@ void measure_task(plx::bench::report& report) {
 // probe/app/*: percent that measurement adds to a blast wave (Sedov) on all workers, alternating with the same run
 // without measurement. stats: the statistics of every run, and all counters read once per second. trace: every task,
 // its causes, and the reader that empties the rings. task: the mean length of a task in us; the goals hold for tasks of
-// 100 us. Blocks of 8^3 cells; probe/app/16/*: blocks of 16^3, whose tasks are longer.
+// 100 us. samples-100 and -1000: stacks sampled at that rate. Blocks of 8^3 cells; probe/app/16/*: blocks of 16^3,
+// whose tasks are longer.
 namespace of_app {
 
 using namespace plx;
@@ -169,6 +173,8 @@ class application {
       : blast_(bench::input_of(text_of(std::to_string(blocks), std::to_string(cells)))) {}
   probe::recorder& recorder() { return blast_.tasks().recorder(); }
   probe::counter_registry& counters() { return blast_.tasks().counters(); }
+
+  detail::scheduler& scheduler() { return blast_.tasks().get_scheduler(); }
 
   /// Mean length of all tasks so far, in us.
   double mean_task_us() {
@@ -191,8 +197,9 @@ class application {
   bench::gas_workload blast_;
 };
 
-enum mode : int { off, stats, trace, n_modes };
+enum mode : int { off, stats, trace, samples_100, samples_1000, n_modes };
 
+/// With samples: statistics, as in every run.
 void switch_to(application& app, mode m) {
   probe::recorder& r = app.recorder();
   r.statistics(m != off);
@@ -215,6 +222,12 @@ void measure_app(bench::report& report, const std::string& name, int blocks, int
       std::uint64_t reader = 0;
       if (m == stats) reader = periodic.every(1, [&] { (void)app.counters().query("/*{*}/*@*"); });
       if (m == trace) reader = periodic.every(0.02, [&] { app.recorder().drain(); });
+      std::unique_ptr<probe::sampler> stacks;
+      if (m == samples_100 || m == samples_1000) {
+        stacks = probe::sampler::start(m == samples_100 ? 100 : 1000).value();
+        detail::sample_stacks(*stacks, app.scheduler());
+        reader = periodic.every(0.1, [&] { stacks->drain(); });
+      }
       app.step();
       seconds[m] = app.step() + app.step() + app.step();
       if (reader != 0) periodic.remove(reader);
@@ -224,6 +237,8 @@ void measure_app(bench::report& report, const std::string& name, int blocks, int
   report.add(name + "/task", app.mean_task_us(), "us", bench::lower);
   report.add(name + "/stats", bench::median(share[stats]), "%", bench::lower);
   report.add(name + "/trace", bench::median(share[trace]), "%", bench::lower);
+  report.add(name + "/samples-100", bench::median(share[samples_100]), "%", bench::lower);
+  report.add(name + "/samples-1000", bench::median(share[samples_1000]), "%", bench::lower);
 }
 
 }  // namespace of_app

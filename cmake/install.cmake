@@ -6,7 +6,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(installed base build_info num probe control trace session attach rt net gpu)
+set(installed base build_info num probe control trace trace_tools session attach rt net gpu)
 set(left_out "^gpu/kokkos/")  # headers for a library that was not found
 if(PLX_KOKKOS_FOUND)
   set(left_out "^$")

@@ -7,7 +7,7 @@
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 #include "trace/profile.hpp"
-#include "trace/trace_export.hpp"
+#include "trace/tools/trace_export.hpp"
 
 int main(int argc, char** argv) {
   plx::runtime rt(plx::options_from_arguments(argc, argv));  // --plx:diagnose, --plx:print-counter=..., --plx:serve=1

@@ -1,5 +1,7 @@
 // Measurement in a program of threads without a runtime: scoped timers, values, counters. Here the program selects what
 // is measured; otherwise PLX_PROFILE=1 does, and with plx-exec no call is needed.
+#include <unistd.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -18,7 +20,8 @@ static void relax(int sweeps) {
 }
 
 int main() {
-  const std::string folder = (std::filesystem::temp_directory_path() / "plx_example_16").string();
+  const std::string name = "plx_example_16_" + std::to_string(getpid());
+  const std::string folder = (std::filesystem::temp_directory_path() / name).string();
   const std::string output = "--plx:output=" + folder, profile = "--plx:profile=csv";
   char* arguments[] = {const_cast<char*>("example"), const_cast<char*>(profile.c_str()),
                        const_cast<char*>(output.c_str()), nullptr};

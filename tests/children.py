@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -22,6 +23,31 @@ def start(words, **more) -> subprocess.Popen:
     return child
 
 
+def _shrink(pipe: int) -> int:
+    """Has a pipe hold 4096 bytes, or a page if that is larger. Returns how many it holds."""
+    fcntl.fcntl(pipe, getattr(fcntl, "F_SETPIPE_SZ", 1031), 4096)  # named since Python 3.10
+    return fcntl.fcntl(pipe, getattr(fcntl, "F_GETPIPE_SZ", 1032))
+
+
+def small_pipes():
+    """For preexec_fn: the pipes of stdout and stderr hold 4096 bytes. A program that prints more waits until they are read. Skips
+    the test where the pages of memory, and so the pipes, are larger."""
+    ends = os.pipe()
+    size = _shrink(ends[1])
+    for end in ends:
+        os.close(end)
+    if size > 4096:
+        pytest.skip(f"pipes hold at least {size} bytes here")
+    return lambda: [_shrink(stream) for stream in (1, 2)]
+
+
+def catches(child, which: signal.Signals) -> bool:
+    """Whether a handler of the process is installed for the signal."""
+    status = Path(f"/proc/{child.pid}/status").read_text()
+    caught = next(line for line in status.splitlines() if line.startswith("SigCgt"))
+    return bool(int(caught.split()[1], 16) >> (which - 1) & 1)
+
+
 def children_of(pid: int) -> list:
     """The numbers of the processes that a process has started itself."""
     found = []
@@ -34,14 +60,28 @@ def children_of(pid: int) -> list:
 
 def kill(child) -> tuple:
     """Kills a process and those that it has started, as a launcher does. Returns what is left of its output and errors."""
+    started = children_of(child.pid) if child.poll() is None else []
+    for pid in started:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
     if child.poll() is None:
-        for pid in children_of(child.pid):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
         child.kill()
+    output = None, None
     with contextlib.suppress(subprocess.TimeoutExpired, ValueError):  # ValueError: its pipes are closed already
-        return child.communicate(timeout=60)
-    return None, None
+        output = child.communicate(timeout=600)
+    deadline = time.monotonic() + 600
+    while any(map(runs, started)) and time.monotonic() < deadline:  # the kernel closes a GPU of a killed process after a while
+        time.sleep(0.002)
+    return output
+
+
+def runs(pid: int) -> bool:
+    """Whether a thread of a process has not ended yet, seen from any other process."""
+    for task in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            if task.read_text().rsplit(")", 1)[1].split()[0] not in "ZX":
+                return True
+    return False
 
 
 def kill_those_left():
@@ -51,7 +91,7 @@ def kill_those_left():
             kill(child)
 
 
-def wait_for(child, condition, s=300):
+def wait_for(child, condition, s=600):
     """Waits until the condition holds. The test fails, with the child's output, if the child ends before or s seconds pass."""
     deadline = time.monotonic() + s
     while not condition():
@@ -64,7 +104,7 @@ def wait_for(child, condition, s=300):
         time.sleep(0.002)
 
 
-def end_of(child, s=120) -> tuple:
+def end_of(child, s=600) -> tuple:
     """Output and errors of a child that ends on its own. The test fails if it does not within s seconds."""
     try:
         return child.communicate(timeout=s)

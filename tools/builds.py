@@ -20,7 +20,7 @@ PRESETS = tuple(
     p["name"] for p in json.loads((ROOT / "CMakePresets.json").read_text())["configurePresets"] if not p.get("hidden")
 )
 
-TESTED_BENCHMARKS = ("bench_coalescing",)  # tools/tests/test_bench_coalescing.py
+TESTED_BENCHMARKS = ("bench_coalescing", "bench_parquet")  # tools/tests/test_bench_coalescing.py, test_bench_parquet.py
 
 
 def folder_of(preset: str) -> Path:

@@ -29,7 +29,7 @@ HELLO_BUDGET_MB = 300.0  # about 2 s, optimizing included
 WIDER_MB = {
     "net/archive.hpp": 160.0,  # cereal/cereal.hpp alone takes 133 MB
     "net/simulation.hpp": 165.0,  # the options of the simulated network beside actions
-    "net/partitioned_vector.hpp": 180.0,  # actions, collective calls and parallel algorithms in one header
+    "net/partitioned_vector.hpp": 184.0,  # actions, collective calls and parallel algorithms in one header
 }
 HELLO = "examples/01_hello_task.cpp"
 # Headers around outside libraries that may be missing, or not where compilers look: files that include them compile them.

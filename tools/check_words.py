@@ -1,7 +1,7 @@
 """Plain words: comments, messages and pages use the field's terms and ordinary sentences.
 
-Usage: check_words.py [--root ROOT] [PATH...]. Checks the comments and string literals of sources and the text of pages
-against WORDS, and prints one line per finding with a replacement; exit code 1 if there is one. Code in pages (blocks and
+Usage: check_words.py [--root ROOT] [PATH...]. Checks the comments, string literals and names of tests of sources and the
+text of pages against WORDS, and prints one line per finding with a replacement; exit code 1 if there is one. Code in pages (blocks and
 `spans`), earlier versions in CHANGELOG.md, and test inputs are not checked. A line that needs a listed word, such as a quotation, ends in the
 comment `words: ok`.
 """
@@ -99,12 +99,29 @@ def text_of_script(text: str) -> list[tuple[int, str]]:
     return [(n, line.split("#", 1)[1].strip()) for n, line in lines if "#" in line]
 
 
+NAME_OF_TEST = {
+    "c": re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE),
+    "py": re.compile(r"^\s*def (test_\w+)\(", re.MULTILINE),
+}
+
+
+def names_of_tests(text: str, language: str) -> list[tuple[int, str]]:
+    """Names of tests as words: they are printed."""
+    found = []
+    for match in NAME_OF_TEST[language].finditer(text):
+        line = text.count("\n", 0, match.start(1)) + 1
+        for name in match.groups():
+            words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_", " ", name)
+            found.append((line, words.lower() if language == "c" else words))
+    return found
+
+
 def readable(path: Path) -> list[tuple[int, str]]:
     text = path.read_text(errors="replace")
     if path.suffix in SOURCES:
-        return text_of_source(text)
+        return text_of_source(text) + names_of_tests(text, "c")
     if path.suffix == ".py":
-        return text_of_python(text)
+        return text_of_python(text) + names_of_tests(text, "py")
     if path.name == "CHANGELOG.md":
         return text_of_changelog(text)
     if path.suffix == ".md":

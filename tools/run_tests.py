@@ -64,7 +64,8 @@ def aslr_workaround(preset: str) -> list[str]:
 def sanitizer_options(env: dict) -> dict:
     env = dict(env)
     for name, ours in {
-        "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:suppressions={ROOT / 'tests' / 'tsan.supp'}",
+        # die_after_fork=0: tests have children of forks that create threads
+        "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:suppressions={ROOT / 'tests' / 'tsan.supp'}",
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "ASAN_OPTIONS": "strict_string_checks=1:check_initialization_order=1",
     }.items():

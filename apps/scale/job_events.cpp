@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "net/start/failure_detector.hpp"
+#include "net/core/tree_round.hpp"
 
 namespace plx::scale {
 
@@ -13,7 +13,7 @@ namespace {
 constexpr double parcel_bytes = 64.0, notice_bytes = 12.0;
 
 std::vector<int> neighbours_of(int l, int localities) {
-  const auto all = net::detail::power_of_two_neighbours(static_cast<locality_id>(l), static_cast<unsigned>(localities));
+  const auto all = net::power_of_two_neighbours(static_cast<locality_id>(l), static_cast<unsigned>(localities));
   return {all.begin(), all.end()};
 }
 
@@ -31,7 +31,8 @@ std::vector<int> distances_from(int l, int localities) {
 
 class event_graph {
  public:
-  explicit event_graph(int localities) : n_(localities) {}
+  explicit event_graph(int localities, std::vector<locality_id> lost = {})
+      : n_(localities), tree_(static_cast<unsigned>(localities), std::move(lost)) {}
 
   node_id task(int l) { return g_.add_task(l, 0.0); }
   std::vector<node_id> tasks() {
@@ -46,20 +47,19 @@ class event_graph {
     g_.edge(from, m);
     g_.edge(m, to);
   }
-  // From all other localities to the root, or back.
-  node_id gather(const std::vector<node_id>& from, double bytes) {
-    const node_id root = task(0);
-    g_.edge(from[0], root);
-    for (int l = 1; l < n_; ++l) send(from[l], root, bytes);
-    return root;
-  }
-  std::vector<node_id> scatter(node_id root, double bytes) {
-    std::vector<node_id> all{root};
-    for (int l = 1; l < n_; ++l) {
-      all.push_back(task(l));
-      send(root, all.back(), bytes);
+  // Something goes up the tree of the living localities, down, up, and down again.
+  void two_rounds(std::vector<node_id> now, double bytes) {
+    for (int pass = 0; pass < 4; ++pass) {
+      const std::vector<node_id> next = tasks();
+      for (int l = 0; l < n_; ++l) {
+        edge(now[l], next[l]);
+        const auto here = static_cast<locality_id>(l);
+        if (!tree_.has(here)) continue;
+        for (const locality_id child : tree_.children_of(here))
+          pass % 2 == 0 ? send(next[child], next[l], bytes) : send(next[l], next[child], bytes);
+      }
+      now = next;
     }
-    return all;
   }
   work_graph finish() {
     g_.finish();
@@ -68,73 +68,65 @@ class event_graph {
 
  private:
   int n_;
+  net::living_tree tree_;
   work_graph g_;
 };
 
 work_graph end(int n) {
   event_graph g(n);
-  std::vector<node_id> now = g.tasks();
-  for (int round = 0; round < 3; ++round)  // arrivals, then the answers of two rounds
-    now = g.scatter(g.gather(now, parcel_bytes), parcel_bytes);
+  g.two_rounds(g.tasks(), parcel_bytes);
   return g.finish();
 }
 
-// Each locality forwards notices that are new to all neighbours but the sender. After `h` hops it has new ones of all
-// localities at that distance: as many as any other locality, since all have the same connections.
+// Each locality forwards notices that are new to all neighbours but the sender, those of a hop in one message. After
+// `h` hops it has new ones of all localities at that distance: as many as any other locality, since all have the same
+// connections.
 work_graph leave(int n) {
   event_graph g(n);
   const std::vector<int> distance = distances_from(0, n);
   const int hops = *std::max_element(distance.begin(), distance.end());
   std::vector<node_id> now = g.tasks();
   for (int h = 0; h <= hops; ++h) {
-    const auto fresh = static_cast<int>(std::count(distance.begin(), distance.end(), h));
+    const auto fresh = static_cast<double>(std::count(distance.begin(), distance.end(), h));
     const std::vector<node_id> next = g.tasks();
     for (int l = 0; l < n; ++l) {
       g.edge(now[l], next[l]);
-      const std::vector<int> to = neighbours_of(l, n);
-      const auto lines = static_cast<int>(to.size());
-      const int notices = h == 0 ? lines : fresh * (lines - 1);
-      for (int i = 0; i < lines; ++i)
-        g.send(now[l], next[to[i]], notice_bytes, notices / lines + (i < notices % lines));
+      for (const int other : neighbours_of(l, n)) g.send(now[l], next[other], notice_bytes * fresh);
     }
     now = next;
   }
   return g.finish();
 }
 
-// A survivor receives the notice from a neighbour that is nearer to the lost locality; those of the others come later.
-work_graph loss(int n) {
-  event_graph g(n);
-  const int lost = n - 1;
+// Each survivor notifies its neighbours of the loss of `lost` once. A survivor receives the notice from a neighbour
+// that is nearer to the lost locality; those of the others come later. Returns the tasks that have noticed.
+std::vector<node_id> flood(event_graph& g, int n, int lost, double bytes) {
   const std::vector<int> distance = distances_from(lost, n);
   const std::vector<node_id> noticed = g.tasks(), done = g.tasks();
-  for (int l = 0; l < lost; ++l) {
+  for (int l = 0; l < n; ++l) {
+    if (l == lost) continue;
     g.edge(noticed[l], done[l]);
     bool has_notice = distance[l] == 1;
     for (const int other : neighbours_of(l, n)) {
       if (other == lost) continue;
       const bool is_first = !has_notice && distance[other] < distance[l];
       has_notice |= is_first;
-      g.send(noticed[other], is_first ? noticed[l] : done[l], notice_bytes);
+      g.send(noticed[other], is_first ? noticed[l] : done[l], bytes);
     }
   }
+  return noticed;
+}
+
+work_graph loss(int n) {
+  event_graph g(n);
+  flood(g, n, n - 1, notice_bytes);
   return g.finish();
 }
 
 work_graph settle(int n) {
-  event_graph g(n);
   const int lost = n - 1;
-  const std::vector<node_id> noticed = g.tasks(), done = g.tasks();
-  for (const int from : neighbours_of(lost, n))
-    for (int to = 0; to < lost; ++to)
-      if (to != from) g.send(noticed[from], done[to], parcel_bytes);
-  const node_id settled = g.task(0);
-  for (int l = 1; l < lost; ++l) {
-    const node_id queried = g.task(l);
-    g.edge(noticed[l], queried);
-    g.send(noticed[0], queried, parcel_bytes);
-    g.send(queried, settled, parcel_bytes);
-  }
+  event_graph g(n, {static_cast<locality_id>(lost)});
+  g.two_rounds(flood(g, n, lost, parcel_bytes), parcel_bytes);
   return g.finish();
 }
 

@@ -12,11 +12,12 @@
 namespace plx::scale {
 
 enum class job_event {
-  end,    ///< net/start/termination.hpp: the root collects the counts of all localities twice, then broadcasts the end
-  leave,  ///< net/start/failure_detector.hpp: the end of each locality spreads over the connections of the detector
+  end,    ///< net/start/termination.hpp: the counts of the localities, a request, the counts again, and the end
+  leave,  ///< net/start/failure_detector.hpp: the ends of the localities spread over the connections of the detector
   loss,   ///< the same: a locality is lost; those connected to it notice, and forward notices
-  settle  ///< net/group/call.cpp: localities whose own connection to the lost one closes send the end of the
-          ///< communicator to all others; net/agas/agas.hpp: one directory queries all others for their state
+  settle  ///< net/group/call.cpp: survivors send the end of a communicator to the members whose ranks differ by powers
+          ///< of two; net/agas/agas_settlement.cpp: every survivor has to decide about an object whose directory was
+          ///< lost: requests of a settlement, the request to all, their replies, and the result
 };
 constexpr const char* name_of(job_event e) {
   constexpr std::array names{"end", "leave", "loss", "settle"};

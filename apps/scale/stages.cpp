@@ -13,7 +13,7 @@
 #include "mesh/between/halo.hpp"
 #include "star/gravity/passes.hpp"
 #include "star/gravity/self_gravity.hpp"
-#include "star/runners/stage_borders.hpp"
+#include "star/runners/stepper.hpp"
 #include "star/step/gas_step.hpp"
 #include "step/task_graph.hpp"
 
@@ -93,7 +93,7 @@ class replayed_passes final : public star::gas_passes {
  private:
   std::vector<step::transfer> field_transfers(int index, const std::vector<step::stencil>& read_at) override {
     if (read_at.empty()) return {};
-    const int doubles = module_fields()[static_cast<std::size_t>(index)].doubles;
+    const int doubles = module_fields()[static_cast<std::size_t>(index)].info.doubles;
     values_.push_back(std::make_unique<step::node_values>(static_cast<std::size_t>(doubles)));
     step::border* const by = keep(std::make_unique<step::node_border>(*values_.back(), read_at));
     std::vector<step::transfer> all;
@@ -111,9 +111,9 @@ class replayed_passes final : public star::gas_passes {
 // The first solve of a step does nothing if the fields of the step before are still valid (layout::may_skip).
 bool may_skip(const step::pass& p) {
   using star::gravity::pass_kind;
-  constexpr pass_kind solve[] = {pass_kind::masses,       pass_kind::moments,   pass_kind::interactions,
-                                 pass_kind::translations, pass_kind::node_sums, pass_kind::corrections,
-                                 pass_kind::accelerations};
+  constexpr pass_kind solve[] = {pass_kind::totals,    pass_kind::mean,         pass_kind::masses,
+                                 pass_kind::moments,   pass_kind::interactions, pass_kind::translations,
+                                 pass_kind::node_sums, pass_kind::corrections,  pass_kind::accelerations};
   return static_cast<const replayed_kernel&>(*p.kernel).stage == 0 &&
          std::any_of(std::begin(solve), std::end(solve),
                      [&](pass_kind k) { return std::string_view(p.name) == star::gravity::name_of(k); });
@@ -142,6 +142,7 @@ class stages_builder {
   }
   double jittered(double seconds);
   std::vector<timed> tasks_on(mesh_node n) const;
+  void divide_measured_times();
   void add_tasks(mesh_node n);
   void connect_own(mesh_node n);
   bool is_new_edge(node_id before, node_id after);
@@ -159,6 +160,7 @@ class stages_builder {
   step::task_graph tasks_;
   step::node_graph nodes_;
   std::vector<int> owner_;            // by node of the mesh
+  std::vector<double> node_s_;        // by node of the mesh: all its tasks
   std::vector<node_id> task_;         // by node of the mesh and pass: the task that runs it
   std::vector<node_id> last_before_;  // by node of the graph: the newest edge to it begins there
   reduction end_;
@@ -168,7 +170,7 @@ class stages_builder {
 
 std::unique_ptr<star::gravity::self_gravity> gravity_of(const workload& w) {
   if (!w.gravity) return nullptr;
-  auto made = star::gravity::self_gravity::make(*w.gravity, w.box.block_size);
+  auto made = star::gravity::self_gravity::make(*w.gravity, isolated(w.box));
   PLX_ASSERT(made, made ? "" : made.error().message.c_str());
   return *std::move(made);
 }
@@ -206,26 +208,56 @@ double stages_builder::jittered(double seconds) {
   return seconds * std::lognormal_distribution<double>(-0.5 * sigma * sigma, sigma)(random_);
 }
 
-// A task is named after its first pass, as in the profile of the run.
+// With the mean seconds of their types. A task is named after its first pass, as in the profile of the run.
 std::vector<stages_builder::timed> stages_builder::tasks_on(mesh_node n) const {
   std::vector<timed> all;
-  double sum = 0.0;
   const std::uint64_t passes = tasks_.passes_of(n);
   for (int p = step::first_pass(passes); p >= 0; p = step::next_pass(passes, p)) {
     if (!all.empty() && tasks_.inputs(n, p) == 0) continue;
     const double share = may_skip(pass(p)) ? 1.0 - work_.carried : 1.0;
     all.push_back({p, share * work_.seconds_of(pass(p).name)});
-    sum += all.back().seconds;
   }
-  if (!nodes_.is_block(n)) return all;
-  // A block takes what it was measured to take.
-  const double whole = work_.block_s[static_cast<std::size_t>(n)];
-  for (timed& t : all) t.seconds = sum > 0.0 ? t.seconds * whole / sum : whole / static_cast<double>(all.size());
   return all;
 }
 
+// The seconds of a block contain equal shares of those of the refined nodes above it (star::block_costs::collect). They
+// are divided between the block and these nodes in the ratio of their means, so the sum remains as measured.
+void stages_builder::divide_measured_times() {
+  const mesh::tree& tree = nodes_.tree();
+  const std::size_t count = nodes_.node_count(), slots = nodes_.mesh().slot_count();
+  std::vector<double> mean(count, 0.0), above(count, 0.0), unit(count, 0.0);
+  std::vector<int> blocks_below(count, 1);
+  for (std::size_t n = 0; n < count; ++n)
+    if (owner_[n] >= 0)
+      for (const timed& t : tasks_on(static_cast<mesh_node>(n))) mean[n] += t.seconds;
+  const auto each_child = [&](std::size_t n, auto&& f) {
+    for (const mesh_node child : tree.child_list(static_cast<mesh_node>(n))) f(static_cast<std::size_t>(child));
+  };
+  for (std::size_t n = slots; n < count; ++n) {
+    blocks_below[n] = 0;
+    each_child(n, [&](std::size_t child) { blocks_below[n] += blocks_below[child]; });
+  }
+  const auto share = [&](std::size_t n) { return mean[n] / blocks_below[n]; };
+  for (std::size_t n = count; n-- > slots;)
+    each_child(n, [&](std::size_t child) { above[child] = above[n] + share(n); });
+  node_s_.assign(count, 0.0);
+  for (std::size_t n = 0; n < slots; ++n) {
+    const double whole = mean[n] + above[n], measured = work_.block_s[n];
+    if (whole > 0.0) unit[n] = measured / whole;
+    node_s_[n] = whole > 0.0 ? unit[n] * mean[n] : measured;
+  }
+  for (std::size_t n = slots; n < count; ++n) {
+    each_child(n, [&](std::size_t child) { unit[n] += unit[child]; });
+    node_s_[n] = unit[n] * share(n);
+  }
+}
+
 void stages_builder::add_tasks(mesh_node n) {
-  const std::vector<timed> all = tasks_on(n);
+  std::vector<timed> all = tasks_on(n);
+  const double whole = node_s_[static_cast<std::size_t>(n)];
+  double sum = 0.0;
+  for (const timed& t : all) sum += t.seconds;
+  for (timed& t : all) t.seconds = sum > 0.0 ? t.seconds * whole / sum : whole / static_cast<double>(all.size());
   std::size_t next = 0;
   node_id task = no_node;
   for (int p = step::first_pass(tasks_.passes_of(n)); p >= 0; p = step::next_pass(tasks_.passes_of(n), p)) {
@@ -336,6 +368,7 @@ work_graph stages_builder::build() {
     for (std::size_t n = 0; n < owner_.size(); ++n)
       if (owner_[n] >= 0) f(static_cast<mesh_node>(n));
   };
+  divide_measured_times();
   each_node([&](mesh_node n) { add_tasks(n); });
   each_node([&](mesh_node n) { connect_own(n); });
   for (int l = 0; l < parts_.count(); ++l) add_locality(l);

@@ -7,7 +7,7 @@
 
 #include "base/assert.hpp"
 #include "mesh/between/halo.hpp"
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 
 namespace plx::scale {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 #include "work_graph.hpp"
 #include "workload.hpp"
 

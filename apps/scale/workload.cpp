@@ -134,7 +134,7 @@ void read_gravity(reader& in, workload& w) {
   g.self = true, g.constant = 1.0;
   g.order = in.whole("gravity.order", 0);
   g.theta = in.number("gravity.theta", 0.0);
-  if (const auto made = star::gravity::self_gravity::make(g, w.box.block_size); !made)
+  if (const auto made = star::gravity::self_gravity::make(g, isolated(w.box)); !made)
     in.complain("gravity", made.error().message);
   w.carried = in.number("gravity.carried", 0.0);
   if (w.carried > 1.0) in.complain("gravity.carried", fmt::format("expected a fraction, found {}", w.carried));

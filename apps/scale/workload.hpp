@@ -34,9 +34,10 @@ struct work_costs {
 /// A mesh and its costs.
 struct workload {
   mesh::domain box;
-  std::vector<mesh::location> blocks;                 ///< leaves in any order
-  std::vector<double> block_s;                        ///< per block: its tasks in the stages of one step
-  std::map<std::string, double, std::less<>> task_s;  ///< of one task of a type, if not skipped; on blocks ratios count
+  std::vector<mesh::location> blocks;  ///< leaves in any order
+  /// Per block: its tasks in the stages of one step, and its shares of those of the refined nodes above it.
+  std::vector<double> block_s;
+  std::map<std::string, double, std::less<>> task_s;  ///< of one task of a type, if not skipped; only ratios count
   int stages = 3;
   int variables = 5;
   bool reads_edges = false;                               ///< stages read ghosts across edges and corners, too
@@ -61,5 +62,12 @@ workload mirrored(const workload& one, const std::array<int, 3>& copies);
 
 /// The mesh, slot i being blocks[i].
 result<mesh::block_mesh> mesh_of(const workload& w);
+
+/// The box for the passes of gravity, which are those of an isolated domain: mirrored copies of a periodic box need not
+/// be one that gravity takes. Its two passes for the mean density are omitted.
+inline mesh::domain isolated(mesh::domain box) {
+  box.sides.fill(mesh::boundary::outflow);
+  return box;
+}
 
 }  // namespace plx::scale

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "coalescing_sweep.hpp"
 #include "net/start/bootstrap.hpp"
 #include "net/transport/transport.hpp"
 #include "parts.hpp"
@@ -121,9 +122,9 @@ void measure(net::bootstrap& job, net::transport& t, const options& o) {
   std::vector<load> loads;
   for (const unsigned nc : o.sizes) loads.push_back({"heads", nc, 24 + std::size_t{16} * nc, 0});
   loads.push_back({"pieces", 0, 64, std::size_t{1} << 20});
-  const csv_file out = job.here() == 0 ? open_csv(o.csv) : nullptr;
-  if (out == nullptr && job.here() == 0)
-    give_up({"cannot write " + o.csv + ": expected a file that can be appended to"});
+  auto opened = job.here() == 0 ? open_csv(o.csv) : result<csv_file>(csv_file());
+  if (!opened) give_up(opened.error());
+  const csv_file out = *std::move(opened);
   for (const load& l : loads) c.exchange(l, 10);
   for (unsigned turn = o.first_turn; turn < o.first_turn + o.turns; ++turn)
     for (const load& l : loads) {

@@ -7,7 +7,7 @@ set -eu
 [ $# -eq 3 ] || { echo "usage: $0 PROGRAMS OUT sweeps|traffic|bytes" >&2; exit 2; }
 case $3 in
   sweeps) only=toy,change,rotation32,rotation64,rotation128 ;;
-  traffic) only=phases-toy,phases-rotation,finals-toy,finals-rotation ;;
+  traffic) only=phases-toy,phases-rotation,repeats-toy,repeats-rotation ;;
   bytes) only=packed,rows256,carrier ;;
   *) echo "$0: '$3': expected sweeps, traffic or bytes" >&2; exit 2 ;;
 esac

@@ -2,10 +2,10 @@
 // docs/coalescing.md for the results. bench/harness/bench_coalescing.py runs all parts and draws the plots.
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstdio>
 #include <exception>
 
+#include "coalescing_sweep.hpp"
 #include "net/job.hpp"
 #include "net/parcels/collector.hpp"
 #include "parts.hpp"
@@ -13,27 +13,10 @@
 namespace plx::bench {
 namespace {
 
-// Splits at the marks; empty parts are dropped.
-std::vector<std::string> split(std::string_view text, char mark) {
-  std::vector<std::string> parts;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(mark), text.size());
-    if (end != 0) parts.emplace_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return parts;
-}
-
-template <class T>
-bool number(std::string_view text, T& value) {
-  const auto done = std::from_chars(text.data(), text.data() + text.size(), value);
-  return done.ec == std::errc() && done.ptr == text.data() + text.size();
-}
-
 bool sizes_of(const std::string& text, std::vector<unsigned>& sizes) {
   sizes.clear();
   for (const std::string& part : split(text, ','))
-    if (!number(part, sizes.emplace_back()) || sizes.back() < 4 || sizes.back() > 1024) return false;
+    if (!read_number(part, sizes.emplace_back()) || sizes.back() < 4 || sizes.back() > 1024) return false;
   return !sizes.empty();
 }
 
@@ -43,17 +26,18 @@ bool set(options& o, std::string_view name, const std::string& value) {
   if (name == "--traffic") return o.traffic = value, value == "toy" || value == "rotation";
   if (name == "--variants") return o.variants = split(value, ','), !o.variants.empty();
   if (name == "--sizes") return sizes_of(value, o.sizes);
-  if (name == "--parcels") return number(value, o.parcels) && o.parcels >= 4;
-  if (name == "--phase-s") return number(value, o.phase_s) && o.phase_s >= 0 && o.phase_s <= 60;
-  if (name == "--long-phase-s") return number(value, o.long_phase_s) && o.long_phase_s >= 0 && o.long_phase_s <= 60;
-  if (name == "--turns") return number(value, o.turns) && o.turns > 0;
-  if (name == "--first-turn") return number(value, o.first_turn);
+  if (name == "--parcels") return read_number(value, o.parcels) && o.parcels >= 4;
+  if (name == "--phase-s") return read_number(value, o.phase_s) && o.phase_s >= 0 && o.phase_s <= 60;
+  if (name == "--long-phase-s")
+    return read_number(value, o.long_phase_s) && o.long_phase_s >= 0 && o.long_phase_s <= 60;
+  if (name == "--turns") return read_number(value, o.turns) && o.turns > 0;
+  if (name == "--first-turn") return read_number(value, o.first_turn);
   return false;
 }
 
 result<void> check(const options& o) {
   bool known = false;
-  for (const char* part : {"toy", "change", "rotation", "phases", "finals", "carrier"}) known |= o.part == part;
+  for (const char* part : {"toy", "change", "rotation", "phases", "repeats", "carrier"}) known |= o.part == part;
   if (!known) return error{fmt::format("'{}' is not a part; {}", o.part, usage())};
   for (const std::string& v : o.variants)
     if (v != "rows" && v != "packed") return error{fmt::format("--variants: expected rows or packed, found '{}'", v)};
@@ -74,7 +58,7 @@ result<void> check(const options& o) {
 }  // namespace
 
 const char* usage() {
-  return "expected: mpirun -n N bench_coalescing toy|change|rotation|phases|finals|carrier [--settings 'A B ...'] "
+  return "expected: mpirun -n N bench_coalescing toy|change|rotation|phases|repeats|carrier [--settings 'A B ...'] "
          "[--csv FILE] [--parcels N] [--sizes N,...] [--variants rows,packed] [--traffic toy|rotation] [--phase-s S] "
          "[--long-phase-s S] [--turns N] [--first-turn N]; ./plx bench coalescing runs all of it";
 }
@@ -100,12 +84,12 @@ void run_part(plx::job& job, const plx::bench::options& o) {
   if (o.part == "toy") sweep_toy(job, o);
   if (o.part == "change") change_toy(job, o);
   if (o.part == "rotation") sweep_rotation(job, o);
-  if (o.part == "phases" || o.part == "finals") run_phases(job, o);
+  if (o.part == "phases" || o.part == "repeats") run_phases(job, o);
 }
 
 // The reason why this number of localities does not fit the part; null if it does.
 const char* misfit(const plx::bench::options& o, unsigned localities) {
-  const bool phases = o.part == "phases" || o.part == "finals";
+  const bool phases = o.part == "phases" || o.part == "repeats";
   const bool toy = o.part == "toy" || o.part == "change" || (phases && o.traffic == "toy");
   if (toy && localities != 2) return "this part needs two localities: mpirun -n 2 bench_coalescing ...";
   if (localities < 2) return "this part needs several localities: mpirun -n 4 bench_coalescing ...";

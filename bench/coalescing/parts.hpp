@@ -1,9 +1,7 @@
-// The options of this program, from its command line; its output; and its parts.
+// The options of this program, from its command line, and its parts.
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,7 +13,7 @@ class job;
 namespace plx::bench {
 
 struct options {
-  std::string part;                              ///< toy, change, rotation, phases, finals (the same), carrier
+  std::string part;                              ///< toy, change, rotation, phases, repeats (the same), carrier
   std::vector<std::string> settings;             ///< as in PLX_COALESCE: "self", "128,1000"
   std::string traffic = "toy";                   ///< for phases: toy or rotation
   std::string csv;                               ///< lines are appended; empty: standard output
@@ -31,19 +29,6 @@ struct options {
 /// The error is one line. Also accepts `inside` and `--json FILE`, as passed to every benchmark program.
 result<options> read_options(int argc, char** argv);
 const char* usage();
-
-// The file to which lines of measurements are appended.
-
-struct csv_closing {
-  void operator()(std::FILE* f) const noexcept {
-    if (f != stdout) std::fclose(f);
-  }
-};
-using csv_file = std::unique_ptr<std::FILE, csv_closing>;
-
-/// Opens the file for appending; a new one starts with the names of the columns. "": standard output. Null: it cannot
-/// be written.
-csv_file open_csv(const std::string& path);
 
 // The parts of this program. Each is run by all localities as one task.
 

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <numeric>
-#include <random>
+#include <cstdio>
 #include <stdexcept>
 
 #include "base/clock.hpp"
@@ -24,9 +24,6 @@ struct together {
   }
 };
 
-constexpr const char* header =
-    "part,variant,size,turn,setting,n,interval_us,phase,at_s,time_s,overhead,parcels,messages,bytes\n";
-
 template <class T>
 T need(result<T> r) {
   if (!r) throw std::runtime_error(r.error().message);
@@ -35,21 +32,12 @@ T need(result<T> r) {
 
 }  // namespace
 
-csv_file open_csv(const std::string& path) {
-  csv_file out(path.empty() ? stdout : std::fopen(path.c_str(), "a"));
-  if (out == nullptr) return out;
-  std::fseek(out.get(), 0, SEEK_END);
-  if (path.empty() || std::ftell(out.get()) == 0) std::fputs(header, out.get());
-  return out;
-}
-
 series::series(job& j, const options& o, std::string_view action)
     : job_(j), action_(action), made_s_(monotonic_seconds()) {
   action_index_ = need(net::find_action(action))->index;
   overhead_ = need(j.home().counters().find("/network/overhead"));
   if (j.here() != 0) return;
-  out_ = open_csv(o.csv);
-  if (out_ == nullptr) throw std::runtime_error("cannot write " + o.csv + ": expected a file that can be appended to");
+  out_ = need(open_csv(o.csv));
 }
 
 void series::set(std::string_view setting) const {
@@ -87,14 +75,6 @@ void series::write(const label& l, double at_s, const sample& s) const {
                   s.time_s, s.overhead, s.parcels, s.messages, s.bytes);
   std::fputs(line.c_str(), out_.get());
   std::fflush(out_.get());
-}
-
-std::vector<unsigned> shuffled(unsigned n, unsigned seed) {
-  std::vector<unsigned> order(n);
-  std::iota(order.begin(), order.end(), 0u);
-  std::mt19937 random(seed);
-  for (unsigned i = n; i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-  return order;
 }
 
 void expect_same(bool same, std::string_view what) {

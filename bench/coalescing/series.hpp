@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "coalescing_sweep.hpp"
 #include "net/collectives.hpp"
 #include "net/parcels/parcel_port.hpp"
 #include "parts.hpp"
@@ -75,9 +76,6 @@ class series {
   double made_s_ = 0;
   csv_file out_;  // used by the root
 };
-
-/// A permutation of 0 .. n-1 determined by `seed`: the same on all localities.
-std::vector<unsigned> shuffled(unsigned n, unsigned seed);
 
 /// Checks the exchanged data: a difference ends the job with one line that says what was expected and found.
 void expect_same(bool same, std::string_view what);

@@ -60,8 +60,8 @@ def parts(quick: bool, settings: list[str] = OWN) -> dict[str, list[tuple[int, l
         ]
         # The best of those again: in the same turns, and with as much time as adaptive.
         spans_of_few = ["--phase-s", 0.05 if quick else 1.4]
-        result[f"finals-{traffic}"] = [
-            (processes, asked("finals", "--traffic", traffic, "--settings", BEST, *sizes, *spans_of_few, turns=4))
+        result[f"repeats-{traffic}"] = [
+            (processes, asked("repeats", "--traffic", traffic, "--settings", BEST, *sizes, *spans_of_few, turns=4))
         ]
     return result
 
@@ -71,18 +71,23 @@ def with_the_best(arguments: list[str], measured: list[dict], settings: list[str
     if BEST not in arguments:
         return arguments
     traffic = arguments[arguments.index("--traffic") + 1]
-    best = data.finalists(data.select(measured, part="phases", variant=traffic))
+    best = data.candidates(data.select(measured, part="phases", variant=traffic))
     if not best:
-        fail(f"finals-{traffic} judges what phases-{traffic} has found: run that before, or with --append after it", 2)
+        fail(f"repeats-{traffic} measures the best settings of phases-{traffic} again: run that before, or with --append after it", 2)
     return [" ".join([*best, *settings]) if a == BEST else a for a in arguments]
 
 
-def chosen(asked: str | None, known: list[str]) -> list[str]:
-    names = asked.split(",") if asked else known
-    for name in names:
+def check_only(asked: str, known: list[str]) -> None:
+    """Exits unless all parts asked for are known; `known`: those of all programs of the run."""
+    for name in asked.split(","):
         if name not in known:
-            fail(f"--only {name}: expected one of {', '.join(known)}", 2)
-    return names
+            expected = f"one of {', '.join(known)}" if known else "the benchmarks coalescing or parquet, which have parts"
+            fail(f"--only {name}: expected {expected}", 2)
+
+
+def chosen(asked: str | None, known: list[str]) -> list[str]:
+    """Those of the known parts that are asked for, or all."""
+    return [name for name in asked.split(",") if name in known] if asked else known
 
 
 def understood(there) -> list[str]:
@@ -121,9 +126,11 @@ def run(there, options) -> list[dict]:
     if missing is not None:
         note(f"coalescing is omitted: {missing}")
         return []
+    names = chosen(options.only, list(parts(options.quick)))
+    if not names:
+        return []
     own = understood(there)
     known = parts(options.quick, own)
-    names = chosen(options.only, list(known))
     csv, log = there.out / "coalescing.csv", there.out / "coalescing.log"
     if not options.append:
         csv.unlink(missing_ok=True)
@@ -141,7 +148,7 @@ def run(there, options) -> list[dict]:
     measured = _read(data.read, csv)
     tables = (
         (data.SWEEP_TITLES, data.sweep_lines(measured)), (data.PHASE_TITLES, data.phase_lines(measured)),
-        (data.FINAL_TITLES, data.final_lines(measured)),
+        (data.REPEAT_TITLES, data.repeat_lines(measured)),
     )
     for titles, lines in tables:
         if lines:

@@ -17,7 +17,7 @@ TEXTS = {"part", "variant", "setting", "phase"}
 KINDS = ("dense", "sparse", "bursty")
 SETTLED_S = 1.0  # the time that a self-tuning setting has to settle
 DIVISIONS = 33  # of turns into halves
-FINALISTS = 2  # settings of numbers, of each kind of traffic
+CANDIDATES = 2  # settings of numbers, of each kind of traffic
 
 
 def read(path: Path | str) -> list[dict]:
@@ -143,10 +143,10 @@ def left_over(xs: list[float], ys: list[float]) -> list[float]:
     return [y - my - slope * (x - mx) for x, y in zip(xs, ys)]
 
 
-def rotation_sizes(rows: list[dict]) -> list[int]:
+def rotation_sizes(rows: list[dict], part: str = "rotation") -> list[int]:
     """Those with a complete sweep."""
-    swept = {int(r["size"]) for r in rows if r["part"] == "rotation" and r["variant"] == "rows"}
-    return sorted(s for s in swept if len(static_points(select(rows, part="rotation", variant="rows", size=s))) > 3)
+    swept = {int(r["size"]) for r in rows if r["part"] == part and r["variant"] == "rows"}
+    return sorted(s for s in swept if len(static_points(select(rows, part=part, variant="rows", size=s))) > 3)
 
 
 # ---------------------------------------------------------------------------------------------------------------- phases
@@ -194,9 +194,9 @@ def against_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -
             return {s: statistics.median(ts) for s, ts in there.items() if ts}
 
         ratios = []
-        for chooses, judges in (halves, halves[::-1]):
-            best, judged = best_static(medians(chooses)), medians(judges)
-            ratios.append(judged[setting] / judged[best])
+        for selects, compares in (halves, halves[::-1]):
+            best, compared = best_static(medians(selects)), medians(compares)
+            ratios.append(compared[setting] / compared[best])
         result[kind] = statistics.fmean(ratios)
     return result
 
@@ -214,7 +214,7 @@ def over_best(rows: list[dict], setting: str, settled_s: float = SETTLED_S) -> d
     return result
 
 
-def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
+def candidates(rows: list[dict], count: int = CANDIDATES) -> list[str]:
     """The candidates for the best fixed setting: for each kind of traffic the few with the smallest medians."""
     result: list[str] = []
     for kind in KINDS:
@@ -223,16 +223,16 @@ def finalists(rows: list[dict], count: int = FINALISTS) -> list[str]:
     return result
 
 
-def in_finals(rows: list[dict], finals: list[dict], setting: str) -> dict[str, float]:
+def in_repeats(rows: list[dict], repeats: list[dict], setting: str) -> dict[str, float]:
     """By kind of traffic: the time with this setting over that with the best fixed one. `rows` select a few settings,
-    `finals` are separate measurements for the result: in each turn all of them follow each other, and the same span of
+    `repeats` are separate measurements for the result: in each turn all of them follow each other, and the same span of
     each phase counts, because units become shorter during a phase in every setting. The result is the largest of the
     medians over the turns of the ratio within a turn. The measurements that select a setting are not those that rate
     it, so chance affects at most the selection between few settings."""
     result = {}
     for kind in KINDS:
-        chosen = finalists(select(rows, phase=kind))
-        times = times_by_turn(select(finals, phase=kind), SETTLED_S, SETTLED_S)
+        chosen = candidates(select(rows, phase=kind))
+        times = times_by_turn(select(repeats, phase=kind), SETTLED_S, SETTLED_S)
         mine = times.get(setting, {})
         ratios = [
             statistics.median(t / times[s][turn] for turn, t in mine.items() if turn in times[s])
@@ -323,8 +323,8 @@ def rows_of(rows: list[dict]) -> list[dict]:
         final = [
             r
             for traffic in ("toy", "rotation")
-            for r in in_finals(
-                select(rows, part="phases", variant=traffic), select(rows, part="finals", variant=traffic), setting
+            for r in in_repeats(
+                select(rows, part="phases", variant=traffic), select(rows, part="repeats", variant=traffic), setting
             ).values()
         ]
         if final:
@@ -371,20 +371,20 @@ def sweep_lines(rows: list[dict]) -> list[list[str]]:
     ]
 
 
-FINAL_TITLES = ["traffic", "chosen", "self over the best of them", "adaptive", "turns"]
+REPEAT_TITLES = ["traffic", "chosen", "self over the best of them", "adaptive", "turns"]
 
 
-def final_lines(rows: list[dict]) -> list[list[str]]:
-    """A line for each kind of traffic with finals."""
+def repeat_lines(rows: list[dict]) -> list[list[str]]:
+    """A line for each kind of traffic with repeated measurements."""
     lines = []
     for traffic in ("toy", "rotation"):
-        sweep, finals = (select(rows, part=part, variant=traffic) for part in ("phases", "finals"))
-        compared = {s: in_finals(sweep, finals, s) for s in ("self", "adaptive")}
+        sweep, repeats = (select(rows, part=part, variant=traffic) for part in ("phases", "repeats"))
+        compared = {s: in_repeats(sweep, repeats, s) for s in ("self", "adaptive")}
         for kind in KINDS:
             found = [compared[s].get(kind) for s in compared]
             if any(found):
-                chosen = " ".join(finalists(select(sweep, phase=kind)))
-                turns = len({r["turn"] for r in finals if r["phase"] == kind})
+                chosen = " ".join(candidates(select(sweep, phase=kind)))
+                turns = len({r["turn"] for r in repeats if r["phase"] == kind})
                 numbers = ["" if r is None else f"{r:.3f}" for r in found]
                 lines.append([f"{traffic}, {kind}", chosen, *numbers, str(turns)])
     return lines

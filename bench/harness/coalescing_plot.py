@@ -1,6 +1,6 @@
 """Draws the measurements of bench_coalescing: python bench/harness/coalescing_plot.py coalescing.csv FOLDER. Needs matplotlib.
 
-One picture per experiment that the file holds: coalescing-toy, -change, -rotation, -bandwidth and -phases.png.
+One picture per experiment that the file holds: coalescing-toy, -change, -rotation, -bandwidth, -phases and -parquet.png.
 """
 
 from __future__ import annotations
@@ -189,8 +189,18 @@ def heat(axes, points: list[dict]) -> None:
     titled(axes, f"over the best: {seconds_text(least)} at n = {best[0]}, {span_text(best[1])}")
 
 
-def draw_rotation(rows: list[dict], path: Path) -> Path:
-    sizes = data.rotation_sizes(rows)
+ROTATION = (
+    "Four localities exchange the rows of a tensor",
+    "8 Nc² independent parcels of Nc complex doubles; median of the turns. Left: time over that of the best setting.",
+)
+PARQUET = (
+    "Two processes iterate the parquet equations",
+    "Time of an iteration, whose rotations send rows as parcels; median of the turns. Left: over that of the best setting.",
+)
+
+
+def draw_rotation(rows: list[dict], path: Path, part: str = "rotation", heading: tuple[str, str] = ROTATION) -> Path:
+    sizes = data.rotation_sizes(rows, part)
     figure, grid = plt.subplots(len(sizes), 2, figsize=(13, 3.15 * len(sizes) + 1.1), squeeze=False,
                                 gridspec_kw={"width_ratios": [1.75, 1]})  # fmt: skip
     for i, (size, (left, right)) in enumerate(zip(sizes, grid)):
@@ -208,8 +218,7 @@ def draw_rotation(rows: list[dict], path: Path) -> Path:
             left.set_xlabel("")
             right.set_xlabel("")
     height = figure.get_size_inches()[1]
-    headed(figure, "Four localities exchange the rows of a tensor",
-           "8 Nc² independent parcels of Nc complex doubles; median of the turns. Left: time over that of the best setting.")  # fmt: skip
+    headed(figure, *heading)
     figure.subplots_adjust(left=0.075, right=0.985, top=1 - 1.05 / height, bottom=0.5 / height, wspace=0.16, hspace=0.36)
     return save(figure, path)
 
@@ -351,6 +360,8 @@ def draw(rows: list[dict], folder: Path) -> list[Path]:
             some = data.select(some, variant="rows") if data.rotation_sizes(some) else []
         if some:
             made.append(picture(some, folder / f"coalescing-{part}.png"))
+    if data.rotation_sizes(rows, "parquet"):
+        made.append(draw_rotation(data.select(rows, part="parquet"), folder / "coalescing-parquet.png", "parquet", PARQUET))
     if data.bandwidths(rows):
         made.append(draw_bandwidth(rows, folder / "coalescing-bandwidth.png"))
     return made

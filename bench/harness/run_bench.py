@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import bench_against
 import bench_coalescing
+import bench_parquet
 import bench_tables
 import builds
 import install
@@ -26,7 +27,8 @@ from console import (
 )  # fmt: skip
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
-QUICK = ("star_localities", "gpu_parquet", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
+QUICK = ("star_localities", "trace", "gpu_gravity", "gpu_parquet", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
+WITH = {"star": ("star_localities",), "gravity": ("gpu_gravity",)}  # the same on several processes; on a device
 SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and their arguments
 
 
@@ -230,8 +232,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="smaller problems and fewer repetitions, to check that everything runs")
     parser.add_argument("--out", metavar="FOLDER", default=str(BUILD / "bench"), help="folder for logs, numbers and pictures")
-    parser.add_argument("--only", metavar="PART[,PART...]", help="coalescing: only these parts")
-    parser.add_argument("--append", action="store_true", help="coalescing: add to the existing measurements")
+    parser.add_argument("--only", metavar="PART[,PART...]", help="coalescing, parquet: only these parts")
+    parser.add_argument("--append", action="store_true", help="coalescing, parquet: add to the existing measurements")
     parser.add_argument("--bin", metavar="FOLDER", help="run the programs in this folder without building")
     parser.add_argument("--pack", metavar="FOLDER", help="copy the programs and their libraries to this folder without running them")
     options = parser.parse_args(arguments)
@@ -245,6 +247,10 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         fail("--fail-above needs --against FILE and --repeat N, which give an interval", 2)
     if options.bin and not Path(options.bin).is_dir():
         fail(f"--bin {options.bin}: no such folder", 2)
+    if options.only:
+        parts = {"coalescing": bench_coalescing.parts(options.quick), "parquet": bench_parquet.sweeps(options.quick)}
+        known = [part for name in parts if name in options.names or not options.names for part in parts[name]]
+        bench_coalescing.check_only(options.only, known)
     return options
 
 
@@ -256,7 +262,7 @@ def chosen(asked: list[str], known: list[str], defaults: list[str]) -> list[str]
         if name not in known and name not in groups:
             fail(f"'{name}' is not a benchmark; expected one of: {', '.join(dict.fromkeys([*(g for g in groups if groups[g]), *known]))}", 2)
         names += groups.get(name, [name])
-        names += [n for n in ("star_localities",) if name == "star" and n in known]  # the same on several processes
+        names += [n for n in WITH.get(name, ()) if n in known]
     return list(dict.fromkeys(names))
 
 
@@ -312,6 +318,8 @@ def run_once(there: programs, names: list[str], options: argparse.Namespace, com
             continue
         rows += there.run(name, with_threads + common if name in contest else common if name in QUICK else [])
         rows += run_jobs(there, name, common)
+        if name == "parquet":
+            rows += bench_parquet.run(there, options)
     return rows
 
 

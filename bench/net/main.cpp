@@ -2,9 +2,11 @@
 //
 //   bench_net [--quick] [--json FILE]                     the rows of one process
 //   mpirun -n 2 bench_net inside PART [--suffix TEXT] [--quick] [--json FILE]
+//   mpirun -n N bench_net inside flood [--calls N] ...    N - 1 processes flood the other one; calls of each
 //
 // `./plx bench net` runs all parts; bench/harness/run_bench.py lists them.
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 
 #include "net/core/node.hpp"
@@ -27,18 +29,19 @@ constexpr struct {
 int wrong(const std::string& found) {
   std::fprintf(stderr,
                "bench_net: expected nothing, or `inside` and one of transport, round_trip, rates, bandwidth, "
-               "all_reduce, flood, put, atomics, in a job of two; found '%s'\n",
+               "all_reduce, flood, put, atomics, in a job of two (flood: or more); found '%s'\n",
                found.c_str());
   return 2;
 }
 
-int take_part(report& r, const std::string& part, const std::string& suffix, bool quick) {
+int take_part(report& r, const std::string& part, const std::string& suffix, bool quick, int calls) {
   // MPI is initialized before the job and finalized after it.
   std::string why;
   const auto mpi = part == "all_reduce" ? raw_mpi::open(why) : nullptr;
   plx::job job(plx::job_options{.runtime = {.workers = 1}});
   if (!why.empty() && job.here() == 0) std::printf("# no figures of MPI: %s\n", why.c_str());
-  if (job.size() != 2) return wrong(part + "' with " + std::to_string(job.size()) + " processes; start '2");
+  if (job.size() != 2 && (part != "flood" || job.size() < 2))
+    return wrong(part + "' with " + std::to_string(job.size()) + " processes; start '2");
   if (part == "transport") {
     if (job.here() == 0) std::printf("transport %s\n", std::string(job.node().carrier().name()).c_str());
     job.run([] {});
@@ -46,7 +49,7 @@ int take_part(report& r, const std::string& part, const std::string& suffix, boo
   }
   for (const auto& p : parts)
     if (part == p.name) {
-      inside in{job, r, mpi.get(), suffix, quick, plx::monotonic_seconds() + seconds_of_a_part};
+      inside in{job, r, mpi.get(), suffix, quick, calls, plx::monotonic_seconds() + seconds_of_a_part};
       p.run(in);
       return job.here() == 0 ? r.finish() : 0;
     }
@@ -59,6 +62,7 @@ int main(int argc, char** argv) {
   report r(argc, argv);
   std::string part, suffix;
   bool quick = false;
+  int calls = 400'000;
   const auto& words = r.rest();
   for (std::size_t i = 0; i < words.size(); ++i) {
     if (words[i] == "inside" && i + 1 < words.size())
@@ -67,6 +71,8 @@ int main(int argc, char** argv) {
       suffix = words[++i];
     else if (words[i] == "--quick")
       quick = true;
+    else if (words[i] == "--calls" && i + 1 < words.size() && (calls = std::atoi(words[++i].c_str())) > 0)
+      continue;
     else
       return wrong(words[i]);
   }
@@ -76,7 +82,7 @@ int main(int argc, char** argv) {
     return r.finish();
   }
   try {
-    return take_part(r, part, suffix, quick);
+    return take_part(r, part, suffix, quick, calls);
   } catch (const plx::job_error& e) {
     return e.report("bench_net");
   }

@@ -20,10 +20,11 @@ namespace plx::bench {
 /// The environment of a part inside a job.
 struct inside {
   job& j;
-  report& rows;        ///< used by the root
-  raw_mpi* mpi;        ///< for all_reduce; null without MPI
-  std::string suffix;  ///< suffix of the row names
-  bool quick = false;  ///< only checks that the part runs
+  report& rows;         ///< used by the root
+  raw_mpi* mpi;         ///< for all_reduce; null without MPI
+  std::string suffix;   ///< suffix of the row names
+  bool quick = false;   ///< only checks that the part runs
+  int calls = 400'000;  ///< of each sender of a flood
 
   double until_s = 0;  ///< on the monotonic clock: no further turns after this time
 

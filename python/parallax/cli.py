@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
     report = command(
         _report, "report",
-        help="write report.html and its pictures, print a summary of ten lines",
+        help="write report.html and its pictures, print a summary of about ten lines",
         description="Writes one self-contained page about a run, its pictures beside it, and ten "
         "lines to the terminal. Exit code 2 if the folder is not a run or a file in it is broken; "
         "in the latter case the page is written from the files that can be read.",
@@ -108,6 +108,7 @@ def _parser() -> argparse.ArgumentParser:
     film.add_argument("--width", type=float, metavar="LENGTH", help="width of the planes in code units (default: all stars)")
     film.add_argument("--height", type=int, metavar="PIXELS", help="of the frames (default: 1080)")
     film.add_argument("--poster", type=Path, metavar="FILE", help="also write the last frame as PNG")
+    film.add_argument("--title", metavar="TEXT", help="above the pictures (default: the problem; \"\" for none)")
     film.add_argument(
         "--sheet", type=int, metavar="N",
         help="instead of a film, write N frames side by side as PNG: density and cost of blocks (sheet.png, or --out)",
@@ -154,13 +155,14 @@ def _parser() -> argparse.ArgumentParser:
         _top, "top",
         help="watch a running program in the terminal",
         description="Shows what the workers of a running program do, second by second: their use of time, a timeline "
-        "of the last seconds, and all task types. The program must serve its live page (--plx:serve=1 or PLX_SERVE=1). If the "
-        "output is not a terminal, the command prints the state once. Keys: q quits, s changes the order, c shows "
-        "counters, / filters, p pauses.",
+        "of the last seconds, and all task types. Any program with a runtime can be given by its process id; one that serves its "
+        "live page (--plx:serve=1 or PLX_SERVE=1) also by its URL or folder. If the output is not a terminal, the command "
+        "prints the state once. Keys: q quits, s changes the order, c shows counters, / filters, p pauses.",
     )
     top.add_argument(
         "target", nargs="?",
-        help="the URL that the program printed, HOST:PORT, or the folder with its live.url (default: the newest here)",
+        help="the process id of a program with a runtime, the URL that it printed, HOST:PORT, or the folder with its "
+        "live.url (default: the newest here)",
     )
     top.add_argument("--token", help="the token of the URL (default: PLX_TOKEN, or what live.url says)")
     top.add_argument("--once", action="store_true", help="print the state once and exit")
@@ -217,10 +219,13 @@ def _scale_check(options) -> int:
 
 
 def _top(options) -> int:
-    from .performance.live import LiveError, find
+    from .performance.live import LiveError, find, of_process
 
     try:
-        address = find(options.target, options.token)
+        if options.target and options.target.isdigit() and not Path(options.target).is_dir():
+            address, _connection = of_process(int(options.target))  # the page ends with this command
+        else:
+            address = find(options.target, options.token)
         if options.once or not (sys.stdin.isatty() and sys.stdout.isatty()):
             from .performance.live import once
 
@@ -292,9 +297,9 @@ def _film(options) -> int:
         for flag, given in (("--fps", options.fps), ("--height", options.height), ("--poster", options.poster)):
             if given is not None:
                 return _fail(f"{flag} is for films; --sheet writes one picture")
-        print(write_sheet(Run(options.run), options.sheet, options.out, options.width))
+        print(write_sheet(Run(options.run), options.sheet, options.out, options.width, options.title))
         return 0
-    out = write_film(Run(options.run), options.out, fps, options.width, options.poster, height)
+    out = write_film(Run(options.run), options.out, fps, options.width, options.poster, height, options.title)
     print(out)
     if out.suffix == ".png" and options.out is None:
         print("parallax: ffmpeg was not found; the film is an animated PNG, which browsers play", file=sys.stderr)

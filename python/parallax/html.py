@@ -90,7 +90,7 @@ style = """
 html { scroll-behavior: smooth; -webkit-text-size-adjust: 100%; }
 body { margin:0; background:var(--paper); color:var(--ink); font:15px/1.55 system-ui,-apple-system,
   "Segoe UI",Roboto,"Helvetica Neue","Liberation Sans","DejaVu Sans",sans-serif; }
-main { max-width:1120px; margin:0 auto; padding:2.2rem 1.4rem 4rem; }
+main { max-width:1200px; margin:0 auto; padding:2.2rem 1.4rem 4rem; }
 header h1 { font-size:2rem; line-height:1.15; margin:.2rem 0 .35rem; letter-spacing:-.015em; font-weight:650; }
 header p { margin:0; color:var(--muted); }
 header .note { margin:.8rem 0 0; }
@@ -119,7 +119,7 @@ h3 { font-size:.98rem; margin:0 0 .15rem; font-weight:620; }
 .card p { margin:.1rem 0 .7rem; color:var(--muted); font-size:.88rem; }
 .card > :last-child { margin-bottom:0; }
 figure { margin:0; }
-img { display:block; max-width:100%; height:auto; margin:0 auto; }
+img,object { display:block; max-width:100%; height:auto; margin:0 auto; }
 .note { color:var(--muted); border-style:dashed; font-size:.9rem; }
 .note b { color:var(--ink); font-weight:600; }
 .note.bad { background:var(--warn-card); border-color:var(--warn-line); color:var(--warn); }
@@ -127,7 +127,7 @@ img { display:block; max-width:100%; height:auto; margin:0 auto; }
 .scroll { overflow-x:auto; }
 table { border-collapse:collapse; width:100%; font-size:.86rem; font-variant-numeric:tabular-nums; }
 th { text-align:left; font-weight:600; color:var(--muted); font-size:.78rem; white-space:nowrap; }
-th,td { padding:.34rem .9rem .34rem 0; border-bottom:1px solid var(--line); vertical-align:top; }
+th,td { padding:.34rem .7rem .34rem 0; border-bottom:1px solid var(--line); vertical-align:top; }
 tr:last-child td { border-bottom:0; }
 .num { text-align:right; white-space:nowrap; }
 td:first-child { white-space:nowrap; }
@@ -135,7 +135,7 @@ td.key { color:var(--muted); white-space:nowrap; }
 ol.said { margin:0; padding-left:1.3rem; }
 ol.said li { margin:.35rem 0; }
 ol.said span { color:var(--muted); }
-td.bar { min-width:9rem; width:34%; }
+td.bar { min-width:6rem; width:22%; }
 td.bar div { position:relative; }
 td.bar i { position:absolute; inset:0 auto 0 0; background:var(--bar); border-radius:2px; }
 td.bar span { position:relative; padding-left:.4rem; }

@@ -180,6 +180,8 @@ def write_run(folder, max_level=3, n=8, files=3, steps=200, workers=2, slow=1.0,
             "max_s": 3 * total / calls,
             "stddev_s": 0.2 * total / calls,
             "share": shares,
+            "p50_s": 0.9 * total / calls,
+            "p99_s": 2 * total / calls,
         },
     )
     each = np.ones(workers)
@@ -233,12 +235,12 @@ def write_run(folder, max_level=3, n=8, files=3, steps=200, workers=2, slow=1.0,
         "conservation_since_step": 0,
         "conservation": [
             {
-                "quantity": "mass", "start": 1.0, "change": 2.0e-14, "boundaries": 0.0, "sources": 0.0, "regrids": 0.0,
+                "quantity": "mass", "start": 1.0, "change": 2.0e-14, "boundaries": 0.0, "floors": 0.0, "sources": 0.0, "regrids": 0.0,
                 "remainder": 2.0e-14, "scale": 1.0, "relative_to": "start", "relative": 2.0e-14, "conserved": "exact",
                 "note": "",
             },
             {
-                "quantity": "angular_momentum_z", "start": 0.5, "change": 0.25, "boundaries": None, "sources": 0.0,
+                "quantity": "angular_momentum_z", "start": 0.5, "change": 0.25, "boundaries": None, "floors": 0.0, "sources": 0.0,
                 "regrids": 0.0, "remainder": None, "scale": 0.5, "relative_to": "start", "relative": None,
                 "conserved": "open", "note": "walls or inflow",
             },

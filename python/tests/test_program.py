@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(not program.exists(), reason=f"{program} is not 
 def run_program(folder, *options):
     sets = [word for option in ("mesh.max_level=1", "run.max_steps=8", *options) for word in ("--set", option)]
     command = [program, root / "inputs" / "sedov.toml", "--out", folder, "--threads", "2", *sets]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return folder
 
@@ -55,7 +55,8 @@ def test_blame_adds_up_to_the_idle_time(blast):
     evidence = Evidence(blast)
     unattributed_s = evidence.last(all_threads + "idle/unattributed")
     charged_s = sum(evidence.idle_blame.values()) + unattributed_s
-    assert charged_s == pytest.approx(evidence.idle_s, rel=0.01)
+    # The two times of each of the two workers are read within a millisecond.
+    assert charged_s == pytest.approx(evidence.idle_s, rel=0.01, abs=2e-3)
 
 
 def test_report_has_no_notes(blast, monkeypatch, capsys):
@@ -72,7 +73,7 @@ def test_report_has_no_notes(blast, monkeypatch, capsys):
     assert page.count("card note") == 1 and "needs at least 3 mesh files" in page
 
 
-def test_comparison_tells_equal_from_other_physics(blast, tmp_path, capsys):
+def test_comparison_distinguishes_equal_from_different_physics(blast, tmp_path, capsys):
     same = run_program(tmp_path / "same", "output.history_interval=2")
     other = run_program(tmp_path / "other", "hydro.flux=hll")
     assert main(["compare", str(blast), str(same), "--require-equal"]) == 0

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
@@ -15,14 +16,18 @@ namespace plx {
 namespace {
 
 constexpr std::size_t buffer_size = 1u << 16;
+constexpr std::size_t most_at_once = 1u << 20;  // so that file_progress() grows within a large file
 
-/// Returns 0, or the errno of the failure.
-int write_all(int descriptor, std::string_view bytes) {
+constinit std::atomic<std::uint64_t> begun{0}, writes{0};  // relaxed: they stand for no other data
+
+/// Writes at most `at_once` bytes per system call. Returns 0, or the errno of the failure.
+int write_all(int descriptor, std::string_view bytes, std::size_t at_once = std::string_view::npos) {
   while (!bytes.empty()) {
-    const ssize_t n = ::write(descriptor, bytes.data(), bytes.size());
+    const ssize_t n = ::write(descriptor, bytes.data(), std::min(bytes.size(), at_once));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno;
     bytes.remove_prefix(static_cast<std::size_t>(n));
+    writes.fetch_add(1, std::memory_order_relaxed);
   }
   return 0;
 }
@@ -35,12 +40,15 @@ struct descriptor_guard {
   }
 };
 
-std::string temporary_name(const std::string& path) {
-  static std::atomic<unsigned> serial{0};
-  return fmt::format("{}.{}-{}.part", path, ::getpid(), serial.fetch_add(1, std::memory_order_relaxed));
+std::string temporary_name(const std::string& path, std::uint64_t serial) {
+  return fmt::format("{}.{}-{}.part", path, ::getpid(), serial);
 }
 
 }  // namespace
+
+std::uint64_t file_progress() noexcept {
+  return begun.load(std::memory_order_relaxed) + writes.load(std::memory_order_relaxed);
+}
 
 error file_error(std::string_view verb, std::string_view path, int number) {
   return {fmt::format("cannot {} '{}': {}", verb, path, std::generic_category().message(number))};
@@ -65,8 +73,8 @@ result<std::string> read_file(const std::string& path) {
   }
 }
 
-result<void> write_file(const std::string& path, std::string_view content) {
-  auto file = atomic_file::create(path);
+result<void> write_file(const std::string& path, std::string_view content, durability d) {
+  auto file = atomic_file::create(path, d);
   if (!file) return file.error();
   if (auto r = file->write(content); !r) return r;
   return file->commit();
@@ -91,8 +99,8 @@ result<void> append_file(const std::string& path, std::string_view header, std::
   return {};
 }
 
-atomic_file::atomic_file(std::string path, std::string temporary, int descriptor)
-    : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor) {
+atomic_file::atomic_file(std::string path, std::string temporary, int descriptor, durability d)
+    : path_(std::move(path)), temporary_(std::move(temporary)), descriptor_(descriptor), durability_(d) {
   buffer_.reserve(buffer_size);
 }
 
@@ -100,6 +108,7 @@ atomic_file::atomic_file(atomic_file&& other) noexcept
     : path_(std::move(other.path_)),
       temporary_(std::move(other.temporary_)),
       descriptor_(std::exchange(other.descriptor_, -1)),
+      durability_(other.durability_),
       buffer_(std::move(other.buffer_)) {}
 
 atomic_file::~atomic_file() {
@@ -110,20 +119,21 @@ atomic_file::~atomic_file() {
 
 // Standard streams are written through their descriptors: /dev/stdout may be a link to a regular file, which a new file
 // would not replace, and writing it under its name would begin at its start.
-result<atomic_file> atomic_file::create(const std::string& path) {
+result<atomic_file> atomic_file::create(const std::string& path, durability d) {
+  const std::uint64_t serial = begun.fetch_add(1, std::memory_order_relaxed);
   if (path == "/dev/stdout" || path == "/dev/stderr") {
     const int stream = ::dup(path == "/dev/stdout" ? STDOUT_FILENO : STDERR_FILENO);
-    return stream < 0 ? result<atomic_file>(file_error("write", path, errno)) : atomic_file(path, path, stream);
+    return stream < 0 ? result<atomic_file>(file_error("write", path, errno)) : atomic_file(path, path, stream, d);
   }
   struct stat there {};
   const bool straight = ::stat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode);
-  std::string temporary = straight ? path : temporary_name(path);
+  std::string temporary = straight ? path : temporary_name(path, serial);
   // The temporary name is unused, unless an earlier process with the same id left a file behind; a link is not
   // followed.
   const int how = straight ? O_TRUNC : O_TRUNC | O_NOFOLLOW;
   const int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | how, 0666);
   if (descriptor < 0) return file_error("write", path, errno);
-  return atomic_file(path, std::move(temporary), descriptor);
+  return atomic_file(path, std::move(temporary), descriptor, d);
 }
 
 error atomic_file::failure(int number) const { return file_error("write", path_, number); }
@@ -142,7 +152,7 @@ result<void> atomic_file::write(std::string_view bytes) {
   }
   if (bytes.size() < buffer_size) {
     buffer_ += bytes;
-  } else if (const int number = write_all(descriptor_, bytes); number != 0) {
+  } else if (const int number = write_all(descriptor_, bytes, most_at_once); number != 0) {
     return failure(number);
   }
   return {};
@@ -152,7 +162,7 @@ result<void> atomic_file::commit() {
   PLX_ASSERT(descriptor_ >= 0, path_);
   if (auto r = flush(); !r) return r;
   const bool straight = temporary_ == path_;
-  if (!straight && ::fsync(descriptor_) != 0) return failure(errno);
+  if (!straight && durability_ == durability::synced && ::fsync(descriptor_) != 0) return failure(errno);
   if (::close(std::exchange(descriptor_, -1)) == 0 && (straight || std::rename(temporary_.c_str(), path_.c_str()) == 0))
     return {};
   const int number = errno;

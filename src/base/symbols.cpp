@@ -295,6 +295,80 @@ std::string demangled(const char* name) {
 }
 
 namespace {
+
+/// The length of the parenthesis at the beginning of `text`.
+std::size_t length_of_parenthesis(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')' && --depth == 0) return i + 1;
+  }
+  return text.size();
+}
+
+/// The length of what is copied as it is at the beginning of `text`, outside of template arguments; 0: nothing.
+std::size_t length_of_name(std::string_view text) {
+  constexpr std::string_view anonymous = "(anonymous namespace)", call = "operator()";
+  if (text.starts_with(anonymous)) return anonymous.size();
+  if (text.starts_with(call)) return call.size();
+  return text.starts_with("operator") ? std::min(text.find('('), text.size()) : 0;
+}
+
+/// Template arguments that are longer than their function is likely to be become "<...>".
+std::string with_brief_arguments(std::string_view name) {
+  constexpr std::size_t most = 32;
+  std::string out;
+  std::size_t begin = 0;  // of the open outermost arguments, in `out`
+  int depth = 0;
+  for (std::size_t i = 0; i < name.size(); ++i) {
+    const bool operator_sign = depth == 0 && out.ends_with("operator");
+    if (name[i] == '<' && !operator_sign && depth++ == 0) begin = out.size();
+    out += name[i];
+    const bool closes = name[i] == '>' && depth > 0 && name[i - 1] != '-';
+    if (closes && --depth == 0 && out.size() - begin > most) out.replace(begin, out.npos, "<...>");
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string brief_function(std::string_view demangled) {
+  constexpr std::size_t most = 240;
+  std::string out;
+  int depth = 0;  // of template arguments and of {lambda(int)#1}, which are copied
+  bool after_parameters = false;
+  for (std::size_t i = 0; i < demangled.size();) {
+    const std::string_view rest = demangled.substr(i);
+    const char c = rest.front();
+    if (depth == 0) {
+      if (const std::size_t n = length_of_name(rest); n != 0) {
+        out += rest.substr(0, n);
+        i += n;
+        continue;
+      }
+      if (c == '(') {
+        i += length_of_parenthesis(rest);
+        after_parameters = true;
+        continue;
+      }
+      if (c == ' ') {  // before a qualifier such as const, otherwise after the type that a template returns
+        i = after_parameters ? std::min(demangled.find("::", i), demangled.size()) : i + 1;
+        if (!after_parameters) out.clear();
+        continue;
+      }
+      after_parameters = false;
+    }
+    if (c == '<' || c == '{') ++depth;
+    if (c == '}' || (c == '>' && i > 0 && demangled[i - 1] != '-')) --depth;
+    out += c;
+    ++i;
+  }
+  if (out.empty()) out = demangled;
+  out = with_brief_arguments(out);
+  return out.size() <= most ? out : out.substr(0, most - 3) + "...";
+}
+
+namespace {
 /// A symbol for people. Without the prefix of mangled names it is a C name, which may read as a mangled type: "m" is
 /// unsigned long.
 std::string symbol_text(const char* symbol) {

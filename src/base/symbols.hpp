@@ -7,6 +7,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace plx {
@@ -34,6 +35,10 @@ std::string variable_name(const void* address);
 /// Lines require debug information (-g1 is enough) and addr2line, llvm-addr2line or the program that PLX_ADDR2LINE
 /// names; otherwise only functions are given. A return address belongs to the call before it: pass the address minus 1.
 std::vector<std::vector<code_location>> locate(std::span<const void* const> addresses);
+
+/// A demangled function without its parameters, the return type of a template, long template arguments ("<...>"), and
+/// the end of a very long name, for pictures: "star::step<int>" of "void star::step<int>(double, int) const".
+std::string brief_function(std::string_view demangled);
 
 /// `name` demangled, or unchanged if it is not a mangled name.
 std::string demangled(const char* name);

@@ -9,7 +9,6 @@
 #include <mutex>
 
 #include "base/assert.hpp"
-#include "base/file.hpp"
 #include "base/text.hpp"
 #include "control/actuator.hpp"
 #include "probe/record/recorder.hpp"
@@ -62,7 +61,7 @@ result<void> decision_log::write_csv(const std::string& path) const {
     fmt::format_to(std::back_inserter(text), "{},{:.6f},{},{},{},{},{}\n", d.number, time_s, csv_field(d.who),
                    csv_field(d.what), csv_field(d.from), csv_field(d.to), csv_field(d.why));
   }
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 struct actuator::changes {

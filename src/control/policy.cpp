@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "base/file.hpp"
 #include "base/log.hpp"
 #include "control/policy.hpp"
 #include "control/read_section.hpp"
@@ -340,7 +339,7 @@ result<void> policy_registry::write_csv(const std::string& path) const {
   for (const policy_report& r : report())
     fmt::format_to(std::back_inserter(text), "{},{},{:.9g},{:.9g},{},{},{}\n", csv_field(r.name), r.calls, r.total_s,
                    r.longest_s, r.skipped, r.decisions, csv_field(r.off ? "failed: " + r.failure : "running"));
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 std::vector<registration> add_policy_counters(counter_registry& counters, const policy_registry& policies,

@@ -51,6 +51,12 @@ void remove_partial_files(const std::string& folder) {
   }
 }
 
+error in_use(const std::string& folder, const std::string& owner) {
+  return error{
+      fmt::format("the folder '{}' is in use by process {}; wait until it has ended, or name another folder with --out",
+                  folder, owner.empty() ? "of an unknown number" : owner)};
+}
+
 bool is_file_at(int descriptor, const std::string& path) {
   struct stat open_one {
   }, named{};
@@ -71,10 +77,7 @@ result<void> folder_lock::take(const std::string& folder) {
     if (number == EAGAIN || number == EACCES) {
       const std::string owner = read_owner(d);
       close(d);
-      return error{
-          fmt::format("the folder '{}' is in use by process {}; wait until it has ended, or name another folder with "
-                      "--out",
-                      folder, owner.empty() ? "of an unknown number" : owner)};
+      return in_use(folder, owner);
     }
     if (number != 0) log_warning("cannot lock '{}': {}", path_, std::generic_category().message(number));
     if (!is_file_at(d, path_)) {  // removed by its owner between open() and fcntl()
@@ -96,6 +99,11 @@ std::optional<std::string> folder_lock::holder_of(const std::string& folder) {
   if (fcntl(d, F_OFD_GETLK, &all) == 0 && all.l_type != F_UNLCK) holder = read_owner(d);
   close(d);
   return holder;
+}
+
+result<void> folder_lock::check_unused(const std::string& folder) {
+  if (const auto holder = holder_of(folder)) return in_use(folder, *holder);
+  return {};
 }
 
 result<void> check_program_of(const std::string& folder, std::string_view program) {

@@ -31,6 +31,8 @@ class folder_lock {
   /// The process that holds the lock of a folder, as "4711 on host"; empty if none does. Never disturbs take(): it asks
   /// without a lock of its own.
   static std::optional<std::string> holder_of(const std::string& folder);
+  /// Error if another process holds the lock of a folder, the one of take().
+  static result<void> check_unused(const std::string& folder);
   bool is_held() const { return descriptor_ >= 0; }
 
  private:

@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include "base/assert.hpp"
 
@@ -41,8 +43,18 @@ int reserve(const std::string& path, std::uint64_t bytes) {
 std::unique_lock<std::mutex> hdf5_lock() {
   static std::mutex one_at_a_time;
   std::unique_lock lock(one_at_a_time);
+  // At the end of the program HDF5 would complain on stderr about damaged files that it could not close. Files that are
+  // written are closed by commit().
+  [[maybe_unused]] static const herr_t leaves_the_end_to_us = H5dont_atexit();
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // per thread; our errors describe the failure
   return lock;
+}
+
+void require_memory_for_hdf5() {
+  constexpr std::size_t enough = std::size_t{8} << 20;
+  void* memory = mmap(nullptr, enough, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  munmap(memory, enough);
 }
 
 result<hdf5_writer> hdf5_writer::create(const std::string& path, std::uint64_t bytes) {
@@ -55,6 +67,7 @@ result<hdf5_writer> hdf5_writer::create(const std::string& path, std::uint64_t b
     failed.message += fmt::format(" ({:.1f} MB needed)", static_cast<double>(bytes) * 1e-6);
     return failed;
   }
+  require_memory_for_hdf5();
   // Creating the file again drops the reservation; the second one keeps other files from taking the space.
   writer.id_ = hdf5_id(H5Fcreate(temporary.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose);
   if (!writer.id_) return error{fmt::format("cannot write '{}': HDF5 cannot create the file", path)};

@@ -23,6 +23,9 @@ namespace plx {
 
 /// Serializes HDF5 in this process and disables its own messages.
 std::unique_lock<std::mutex> hdf5_lock();
+/// Throws std::bad_alloc if HDF5 would not have the memory to open a file: it would crash. Called by
+/// hdf5_writer and hdf5_reader. Cost: an mmap and munmap.
+void require_memory_for_hdf5();
 
 /// An HDF5 identifier and the function that closes it.
 class hdf5_id {

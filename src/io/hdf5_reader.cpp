@@ -33,6 +33,7 @@ result<hdf5_reader> hdf5_reader::open(const std::string& path) {
   if (!size) return size.error();
   hdf5_reader r;
   r.bytes_ = size->found;
+  require_memory_for_hdf5();
   r.file_ = hdf5_id(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose);
   if (!r.file_) return error{"HDF5 cannot open it"};
   return r;

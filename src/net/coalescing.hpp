@@ -37,7 +37,7 @@ enum class coalescing_way : std::uint8_t {
 struct coalescing {
   unsigned parcels = 128;     ///< per message; 1: each is sent immediately
   double interval_us = 1000;  ///< from the first parcel, microseconds
-  std::size_t bytes = 0;      ///< per message; 0: the maximum (fixed), 8 KiB (self_clocking)
+  std::size_t bytes = 0;      ///< per message; 0: the maximum (fixed), 8 KiB (others); adaptive begins with it
   coalescing_way way = coalescing_way::fixed;
   bool strict = false;  ///< waits for the full interval even if the worker is idle (fixed)
   friend bool operator==(const coalescing&, const coalescing&) = default;

@@ -4,11 +4,13 @@
 //   double dt = all.all_reduce(my_dt, plx::minimum()).get();     // the minimum, on every rank
 //   auto names = all.gather(my_name).get();                      // at rank 0, by rank; empty elsewhere
 //   plx::communicator some("writers", {0, 2, 5});                // a named subset
+//   plx::communicator part = all.split(all.rank() / 4);          // every four ranks
 //
 // Every member makes the same calls on a communicator in the same order; calls are matched by their sequence number. A
 // call returns a future and does not wait: several may be in progress, and communicators are independent of each other.
 // Tasks whose calls could overtake each other need communicators of their own. Communicators with the same name and
-// members are the same one, also within a locality; their state (some 200 bytes) is kept until the job ends.
+// members are the same one, also within a locality; their state (some 200 bytes) is kept until the job ends. That of a
+// part made by split() is dropped once no member uses it.
 //
 // Reductions combine the values of neighbouring ranks, the lower rank as the left operand, in a tree that depends on
 // the number of members only: floating-point results are identical to the last bit in each run and on each member, and
@@ -23,6 +25,8 @@
 // 1 at once); docs/net.md has times. Example: net/test/collectives_test.cpp
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -63,6 +67,14 @@ class communicator {
   /// The localities by rank.
   [[nodiscard]] const std::vector<locality_id>& members() const noexcept { return group_->members(); }
 
+  /// The members that pass the same colour, as a communicator of their own in which they keep their order:
+  /// MPI_Comm_split with equal keys. All members call it, and the call waits: it may not be made by a poller. Errors:
+  /// locality_lost when a member is lost meanwhile; then calls of the new communicators, where another member has one
+  /// already, end with it, too. A later loss ends this communicator, and that new one which the lost locality is in.
+  /// Cost: an all_gather and a barrier. The state of a part (some 400 bytes) is dropped in the first split() of this
+  /// communicator after all its members have destroyed all copies of it and those of its parts, and its calls have
+  /// ended: a loop that splits keeps the part of two turns at most, if none is stored.
+  [[nodiscard]] communicator split(std::uint64_t colour) const;
   /// Ready when all members have called it.
   future<void> barrier() const;
   /// The root's value on every rank; the values of other ranks are ignored.
@@ -151,7 +163,9 @@ class communicator {
   void check_count(std::size_t n) const;
   [[nodiscard]] unsigned checked(unsigned root) const;
 
-  net::collective::group* group_;
+  explicit communicator(std::shared_ptr<net::collective::group> part) noexcept;
+
+  std::shared_ptr<net::collective::group> group_;  // of a part: a handle, which counts
 };
 
 }  // namespace plx

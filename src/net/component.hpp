@@ -100,7 +100,7 @@ template <class T>
 local_ptr<T> get_ptr(const global<T>& target) {
   net::detail::reference& r = net::detail::reference_of(target);
   net::agas& a = *r.home.load(std::memory_order_acquire);
-  const auto got = a.pin(r.id, net::detail::object_type_of<T>, nullptr, false, a.home().here());
+  const auto got = a.pin(r.id, net::detail::object_type_of<T>, nullptr, false, {a.home().here(), 0});
   if (got.what != net::detail::access::here) return {};
   return {net::detail::pinned(a, *got.record), got.object};
 }

@@ -32,10 +32,18 @@ namespace net {
 class node;
 }
 
-/// The job cannot start or continue. The text is one line; of all localities with the same error, one reports it.
+/// The job cannot start or continue. The text is one line. An invalid argument is reported by the first locality that
+/// has it, also if all have it; different programs by locality 0. Any other error, such as an invalid environment
+/// variable or the loss of a locality at the start, is reported by each locality that has it. For the first two kinds,
+/// the others throw only after the locality that reports has destroyed the last copy of its exception: a launcher ends
+/// all processes as soon as one has failed. Therefore the destructor of that copy waits for the others, for at most
+/// start_deadline_s; and while a copy is kept, for example in an exception_ptr or a future, or if the process ends
+/// inside the catch block by std::_Exit(), the others wait as long.
 class job_error : public std::runtime_error {
  public:
-  job_error(const std::string& text, bool speaks) : std::runtime_error(text), speaks_(speaks) {}
+  /// `others`: released with the last copy of the error, when it has been reported.
+  job_error(const std::string& text, bool speaks, std::shared_ptr<const void> others = nullptr)
+      : std::runtime_error(text), speaks_(speaks), others_(std::move(others)) {}
   /// Whether this locality should report the error; the others would only repeat it.
   [[nodiscard]] bool speaks() const noexcept { return speaks_; }
   /// Prints "program: text" to stderr if this locality reports the error. Returns the exit code, 2.
@@ -43,15 +51,19 @@ class job_error : public std::runtime_error {
 
  private:
   bool speaks_;
+  std::shared_ptr<const void> others_;
 };
 
 /// Settings of a job.
 struct job_options {
   /// The runtime of this locality; 0 workers means this process's share of the cores available to it.
   runtime_options runtime{};
-  /// Timeout for the other processes at the start, seconds.
+  /// Timeout for the launcher and the other processes at the start, seconds, for each of its at most seven steps.
   double start_deadline_s = 60;
-  /// Timeout for the other processes at the end, seconds.
+  /// Timeout for the other processes at the end, seconds, for each of two steps: all messages are received, and all
+  /// have left. With a trace or a summary, locality 0 takes up to 1.5 times as long before: half each for the end of
+  /// the recordings, the last measurement of the clocks (at least 2 s) and the summaries; and up to 2 s for a periodic
+  /// measurement of the clocks that is in progress. The others wait for it.
   double stop_deadline_s = 10;
   /// The root writes a summary of all localities (net/observe/job_summary.hpp) even if no setting requests one.
   bool summary = false;
@@ -59,9 +71,9 @@ struct job_options {
 
 class job {
  public:
-  /// Reads options of the runtime from the program's arguments (read_options). Throws job_error for an invalid one,
-  /// else as below.
-  job(int& argc, char** argv);
+  /// Reads options of the runtime from the program's arguments (read_options), in place of options.runtime. Throws
+  /// job_error for an invalid one, also while other processes are missing; else as below.
+  job(int& argc, char** argv, job_options options = {});
   /// Finds the other processes and checks that they run the same program. Throws job_error.
   explicit job(job_options options = {});
   /// Ends the job together with the other localities, within the deadline.
@@ -71,7 +83,7 @@ class job {
 
   /// Runs f() as a task on every locality; every locality calls this. Returns the result of the local f when all have
   /// returned and no parcel of the program is in flight. When f throws, this locality leaves the job, the others are
-  /// notified, and the exception is rethrown. Throws locality_lost when the root is lost.
+  /// notified, and the exception is rethrown. Throws locality_lost if all others are lost, except on locality 0.
   template <class F>
   auto run(F&& f) {
     return home().run(task_info{}, [this, g = std::forward<F>(f)]() mutable {
@@ -117,7 +129,7 @@ class job {
   [[nodiscard]] unsigned size() const noexcept;     ///< localities, including lost ones
 
  private:
-  void start(job_options options);
+  void start(job_options options, const std::string& problem);
   void begin_measuring();
   void end_measuring() noexcept;
   void gather();

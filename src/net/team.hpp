@@ -5,6 +5,7 @@
 // net/collectives.hpp. Errors: locality_lost. Example: parquet/distribution/test/distributed_test.cpp
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -24,6 +25,9 @@ class team {
   unsigned rank() const noexcept;                         ///< 0 if alone
   unsigned size() const noexcept;                         ///< 1 if alone
   bool is_alone() const noexcept { return size() == 1; }  ///< whether there is no other rank
+  /// The ranks that pass the same colour, as a team of their own, in their order here. Collective.
+  [[nodiscard]] team split(std::uint64_t colour) const;
+
   /// Requires: not alone.
   const plx::communicator& communicator() const noexcept { return *all_; }
 
@@ -34,7 +38,7 @@ class team {
   unsigned first_with(bool own) const;
   /// Whether it is true on any rank. Collective.
   bool any(bool own) const { return first_with(own) < size(); }
-  /// An error if there is one on any rank: that of the first one on that rank, an empty message on the others.
+  /// An error if there is one on any rank: on the first with a message, that one; on the others, an empty one.
   /// Collective.
   result<void> agree(const result<void>& own) const;
 

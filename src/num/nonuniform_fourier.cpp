@@ -1,20 +1,13 @@
 #include "num/nonuniform_fourier.hpp"
 
+#include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
 #include <numbers>
 
 #include "base/assert.hpp"
+#include "num/clones.hpp"
 #include "num/quadrature.hpp"
-
-// A function compiled by GCC for several instruction sets, of which the loader selects one. Not under sanitizers, whose
-// runtime is not ready when the loader does that.
-#if defined(__x86_64__) && defined(__gnu_linux__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(__SANITIZE_ADDRESS__)
-#define PLX_NUM_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define PLX_NUM_CLONES
-#endif
 
 namespace plx {
 namespace {
@@ -56,13 +49,14 @@ std::array<double, Degree + 1> interpolating_polynomial(F&& f) {
 nonuniform_fourier::nonuniform_fourier(int n_frequencies)
     : n_frequencies_(n_frequencies), n_points_(2 * oversampling * n_frequencies) {
   PLX_ASSERT(n_frequencies >= 1, n_frequencies);
-  // A point at the grid position first + (t + 1) / 2 reaches the grid points first - width / 2 + 1 + i; grids begin
-  // width / 2 - 1 points before x = 0.
-  for (int i = 0; i < width; ++i) {
-    const auto p =
-        interpolating_polynomial<degree>([i](double t) { return window(i - width / 2 + 1 - 0.5 * (t + 1)); });
-    for (int d = 0; d <= degree; ++d) window_[d][i] = p[d];
-  }
+  // A point at the grid position first + x reaches the grid points first - width / 2 + 1 + i; grids begin width / 2 - 1
+  // points before x = 0.
+  for (int piece = 0; piece < pieces; ++piece)
+    for (int i = 0; i < width; ++i) {
+      const auto p = interpolating_polynomial<degree>(
+          [&](double t) { return window(i - width / 2 + 1 - (piece + 0.5 * (t + 1)) / pieces); });
+      for (int d = 0; d <= degree; ++d) window_[piece][d][i] = p[d];
+    }
   const auto rule = gauss_legendre(40);
   correction_.resize(n_frequencies);
   for (int n = 0; n < n_frequencies; ++n) {
@@ -77,22 +71,21 @@ nonuniform_fourier::nonuniform_fourier(int n_frequencies)
 
 PLX_NUM_CLONES void nonuniform_fourier::spread(std::span<const point> points) const noexcept {
   // Vectors of eight numbers, for which GCC and Clang use the registers that the target has.
-  using lanes = double __attribute__((vector_size(width * sizeof(double))));
-  lanes window[degree + 1];
-  std::memcpy(window, window_.data(), sizeof(window));
-  const double scale = n_points_;
+  using lanes = double __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));
+  const double scale = static_cast<double>(n_points_) * pieces;
   for (const point& p : points) {
-    // Antiperiodic.
-    const double x = p.x < 0 ? p.x + 1 : p.x, c = p.x < 0 ? -p.c : p.c, scaled = x * scale;
-    const int first = static_cast<int>(scaled);
-    const double t = 2 * (scaled - first) - 1;
-    lanes value = window[degree];
-    for (int d = degree - 1; d >= 0; --d) value = value * t + window[d];
-    lanes sum;
-    double* at = p.grid + first;
-    std::memcpy(&sum, at, sizeof(sum));
-    sum += c * value;
-    std::memcpy(at, &sum, sizeof(sum));
+    // Antiperiodic; without a branch, because signs are random.
+    const auto sign = std::bit_cast<std::int64_t>(p.x) >> 63;  // 0 or -1
+    const auto shift = std::bit_cast<double>(sign & std::bit_cast<std::int64_t>(1.0));
+    const auto c = std::bit_cast<double>(std::bit_cast<std::int64_t>(p.c) ^ (sign << 63));
+    const double scaled = (p.x + shift) * scale;
+    const int place = static_cast<int>(scaled);
+    const unsigned first = static_cast<unsigned>(place) / pieces, piece = static_cast<unsigned>(place) % pieces;
+    const double t = 2 * (scaled - place) - 1;
+    const auto* coefficients = reinterpret_cast<const lanes*>(window_[piece].data());
+    lanes value = coefficients[degree];
+    for (int d = degree - 1; d >= 0; --d) value = value * t + coefficients[d];
+    *reinterpret_cast<lanes*>(p.grid + first) += c * value;
   }
 }
 

@@ -4,7 +4,7 @@
 // Each point is spread over eight neighbours of a uniform grid by a smooth window; a sum over the grid, divided by the
 // window's transform, gives the result. Both steps are linear, so that the points of many measurements are spread into
 // one grid, which is transformed once.
-// Thread safety: const functions from any thread. Cost: 20 to 90 ns per point (with AVX-512; with SSE2); O(n^2) per
+// Thread safety: const functions from any thread. Cost: 4 ns per point with AVX-512; O(n^2) per
 // transform of a grid. The bits of a sum depend on the processor's instruction set. Accuracy: 5e-7 of the sum of |c_j|.
 // Example: num/test/nonuniform_fourier_test.cpp Source: Dutt, Rokhlin (1993); the window is that of Barnett, Magland,
 // af Klinteberg (2019).
@@ -21,7 +21,8 @@ namespace plx {
 class nonuniform_fourier {
  public:
   static constexpr int width = 8;    // grid points that one point is spread to
-  static constexpr int degree = 11;  // of the polynomials that stand for the window between grid points
+  static constexpr int pieces = 16;  // of the window between two grid points, each a polynomial
+  static constexpr int degree = 3;   // of these polynomials
 
   /// For n = 0 ... n_frequencies - 1. Requires: n_frequencies >= 1.
   explicit nonuniform_fourier(int n_frequencies);
@@ -49,9 +50,10 @@ class nonuniform_fourier {
 
  private:
   int n_frequencies_, n_points_;
-  std::array<std::array<double, width>, degree + 1> window_;  // coefficients of powers of t in [-1, 1]
-  std::vector<double> correction_;                            // one over the transform of the window
-  std::vector<std::complex<double>> roots_;                   // exp(i pi k / n_points_), [2 n_points_]
+  // Coefficients of powers of the place in [-1, 1] of a piece.
+  alignas(64) std::array<std::array<std::array<double, width>, degree + 1>, pieces> window_;
+  std::vector<double> correction_;           // one over the transform of the window
+  std::vector<std::complex<double>> roots_;  // exp(i pi k / n_points_), [2 n_points_]
 };
 
 }  // namespace plx

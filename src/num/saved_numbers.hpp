@@ -21,6 +21,11 @@ class number_writer {
   explicit number_writer(std::vector<double>& to) : to_(&to) {}
   /// One number.
   void add(double x) { to_->push_back(x); }
+  /// All bits of an integer, which may be above 2^53.
+  void add_unsigned(std::uint64_t x) {
+    add(static_cast<double>(x >> 32));
+    add(static_cast<double>(x & 0xffffffff));
+  }
   /// Numbers, after their count.
   void add(std::span<const double> x) {
     add(static_cast<double>(x.size()));
@@ -49,6 +54,11 @@ class number_reader {
   template <class T>
   T integer() {
     return static_cast<T>(number());
+  }
+  /// That of add_unsigned().
+  std::uint64_t unsigned_integer() {
+    const auto high = integer<std::uint64_t>();
+    return high << 32 | integer<std::uint64_t>();
   }
   /// Numbers after their count.
   std::vector<double> numbers() {

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "probe/counters/counter_name.hpp"
 #include "probe/live/http_server.hpp"
+#include "probe/sample/sampler.hpp"
 
 namespace plx::probe {
 namespace {
@@ -157,6 +158,11 @@ void settings::describe(config_table& t) {
   t.add("plx.sample-counter", sample_counter, {.help = "counters for counters.csv and the trace, separated by commas"});
   t.add("plx.sample-interval", sample_interval_s,
         {.unit = "s", .help = "interval of sampled counters; 0: none", .min = 0});
+  t.add("plx.sample-stacks", sample_stacks_hz,
+        {.unit = "1/s",
+         .help = "stacks sampled per second of CPU time of each worker, such as 100; 0: none",
+         .min = 0,
+         .max = sampler::most_hz});
   t.add("plx.policies", policies, {.help = "policies: worker-cap, loop-grain, separated by commas"});
   t.add("plx.throughput", throughput, {.help = "the throughput counter of worker-cap; empty: tasks finished"});
   t.add("plx.tuning-cache", tuning_cache, {.help = "the folder for tuning results; none: not stored"});
@@ -174,6 +180,7 @@ void settings::describe(config_table& t) {
         {.help = "how device operations are timed in profiles and traces", .choices = {"events", "activity", "off"}});
   t.add("plx.nvml", nvml, {.help = "counters of NVIDIA GPUs"});
   t.add("plx.energy", energy, {.help = "report why energy is not measured"});
+  t.add("plx.attach", attach, {.help = "whether plx-exec --attach and `parallax top PID` may measure it later"});
   t.add("plx.papi-library", papi_library, {.help = "the file of PAPI's library"});
   t.add("plx.nvml-library", nvml_library, {.help = "the file of NVML's library"});
   t.add("plx.cupti-library", cupti_library, {.help = "the file of CUPTI, for gpu-timeline = activity"});
@@ -189,7 +196,7 @@ bool settings::any() const {
 }
 
 bool settings::writes_files() const {
-  return sample_interval_s > 0 || !profile.empty() || trace || diagnose || !policies.empty();
+  return sample_interval_s > 0 || sample_stacks_hz > 0 || !profile.empty() || trace || diagnose || !policies.empty();
 }
 
 result<settings> settings_from_environment() {
@@ -203,6 +210,21 @@ result<settings> settings_from_arguments(int& argc, char** argv) {
   s.describe(t);
   if (auto r = read_environment(t); !r) return r.error();
   if (auto r = read_arguments(t, argc, argv); !r) return r.error();
+  if (auto r = completed(s); !r) return r.error();
+  return s;
+}
+
+result<settings> settings_from_list(const std::vector<std::string>& arguments) {
+  std::vector<std::string> words{""};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& w : words) argv.push_back(w.data());
+  settings s;
+  config_table t;
+  s.describe(t);
+  int argc = static_cast<int>(argv.size());
+  if (auto r = read_arguments(t, argc, argv.data()); !r) return r.error();
+  if (argc > 1) return error{fmt::format("expected --plx:KEY=VALUE, found '{}'", argv[1])};
   if (auto r = completed(s); !r) return r.error();
   return s;
 }

@@ -50,6 +50,9 @@ struct settings {
       "/threads/idle-rate,/threads/count/tasks,/scheduler/queue/length,/scheduler/tasks/suspended,"
       "/machine/memory/resident";
   double sample_interval_s = 0;
+  /// Stacks sampled per second of CPU time of each worker (probe/sample/sampler.hpp); 0: none. Writes stacks.collapsed,
+  /// stacks.svg and stacks.csv.
+  double sample_stacks_hz = 0;
   /// Policies to enable, separated by commas: "worker-cap", "loop-grain".
   std::string policies{};
   /// The counter whose growth "worker-cap" maximises; empty: finished tasks.
@@ -76,6 +79,8 @@ struct settings {
   std::string gpu_timeline = "events";
   bool nvml = false;
   bool energy = false;
+  /// Whether the measurement of the running program can be requested later (session/attach_server.hpp).
+  bool attach = true;
   std::string papi_library{};
   std::string nvml_library{};
   std::string cupti_library{};  // activity records of gpu_timeline
@@ -86,6 +91,8 @@ struct settings {
   std::string coalesce{};  // for net/coalescing.hpp
   /// Which process of a job this is, and of how many; set by net::job.
   unsigned locality = 0, localities = 1;
+  /// The measurement began and may end while the program runs; set by session/attach_server.hpp.
+  bool attached = false;
 
   /// Binds the members to their keys.
   void describe(config_table& t);
@@ -99,6 +106,9 @@ struct settings {
 result<settings> settings_from_environment();
 /// The same, overridden by the arguments "--plx:key=value", which are removed from argv.
 result<settings> settings_from_arguments(int& argc, char** argv);
+
+/// Defaults, overridden by arguments "--plx:key=value" alone.
+result<settings> settings_from_list(const std::vector<std::string>& arguments);
 
 /// One line for each variable of `environment` ("NAME=value", terminated by null) that is not a setting of Parallax but
 /// close to the name of one, such as PLX_PROFLE. The functions above print these lines on stderr once per process.

@@ -95,7 +95,7 @@ result<void> write_workers_csv(const std::vector<worker_times>& times, const cou
                    t.overhead_s, t.background_s, t.idle_s, t.tasks, counter_of("count/steals").value_or(0.0),
                    time_of("time/processor"), time_of("time/waiting-for-processor"));
   }
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ result<void> diagnose_log::write(const std::string& folder) {
     for (const counter_value& v : m.values)
       fmt::format_to(std::back_inserter(text), "{:.6f},{},{:.9g},{}\n", m.time_s, csv_field(v.name), v.value,
                      csv_field(v.unit));
-  if (auto r = write_file(folder + "/diagnose.csv", text); !r) return r;
+  if (auto r = write_measurement(folder + "/diagnose.csv", text); !r) return r;
   return write_workers_csv(times, counters_, folder + "/workers.csv");
 }
 

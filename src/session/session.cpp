@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 #include <filesystem>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -17,11 +18,17 @@
 #include "probe/live/live_server.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/device_lanes.hpp"
+#include "probe/record/text_sink.hpp"
 #include "probe/record/trace_budget.hpp"
+#include "probe/record/trace_ring.hpp"
+#include "probe/sample/sampler.hpp"
 #include "session/diagnose_log.hpp"
 #include "trace/file/trace_reader.hpp"
 #include "trace/file/trace_writer.hpp"
+#include "trace/flame_graph.hpp"
 #include "trace/task_files.hpp"
+#include "trace/task_plots.hpp"
+#include "trace/trace_graph.hpp"
 
 namespace plx::probe {
 
@@ -46,32 +53,51 @@ device_lanes::source device_source(const settings& s) {
 
 struct session::state {
   state(recorder& r, counter_registry& c, settings s) : rec(r), counters(c), asked(std::move(s)) {}
+  /// Also after an exception, when finish() has not ended the trace.
+  ~state() {
+    if (asked.attached)
+      end_lent();
+    else
+      counters.sample_with(nullptr);
+    if (trace != nullptr && !trace_ended) rec.trace(false), rec.stream_to(nullptr);
+  }
+  state(const state&) = delete;
+  state& operator=(const state&) = delete;
 
   recorder& rec;
   counter_registry& counters;
   const settings asked;
-  bool finished = false;
+  bool finished = false, trace_ended = false;
   std::string not_written;  // the reason, if files are missing
+  std::string difference;
   std::unique_ptr<diagnose_log> diagnosis;
   std::uint64_t samples_diagnosis = 0;  // in `periodic`
   const policy_registry* policies = nullptr;
   std::shared_ptr<const decision_log> decisions;
   std::unique_ptr<trace_writer> trace;
+  bool taken_back = false;          // by the program, for a trace of its own
+  std::uint64_t traced_before = 0;  // records of earlier sessions
+  std::unique_ptr<sampler> stacks;
 
   [[nodiscard]] std::string file(const char* name) const { return asked.output + "/" + name; }
   std::optional<counter_lister> lister;
   std::optional<counter_printer> printer;
-  std::optional<counter_sampler> sampler;
+  std::optional<counter_sampler> sampled_counters;
   std::vector<std::uint64_t> counter_calls;
   std::optional<trace_budget> budget;
 
   std::unique_ptr<live_server> live;
 
+  void remove_files_of_earlier_run() const;
   void begin_trace();
+  void begin_lent();
   void end_trace();
+  void end_lent() noexcept;
+  result<void> write_flame_graph() const;
+  void begin_stacks();
   void begin_counters();
   result<void> end_counters();
-  result<void> write_all();
+  result<void> write_all(const session_ending& how);
   void diagnose_again() {
     if (diagnosis) samples_diagnosis = periodic.every(diagnose_log::period_s, [&log = *diagnosis] { log.sample(); });
   }
@@ -84,15 +110,19 @@ struct session::state {
 
 session::session(recorder& r, counter_registry& counters, settings s)
     : state_(std::make_unique<state>(r, counters, std::move(s))) {
+  if (state_->asked.writes_files()) state_->remove_files_of_earlier_run();
   if (state_->asked.diagnose) {
     state_->diagnosis = std::make_unique<diagnose_log>(r, counters);
     r.paths(true);
     state_->diagnose_again();
   }
-  r.devices().set_library(state_->asked.cupti_library);
-  r.devices().set_source(device_source(state_->asked));
-  if (!state_->asked.profile.empty()) r.devices().set_statistics(true);
+  if (!state_->asked.attached) {
+    r.devices().set_library(state_->asked.cupti_library);
+    r.devices().set_source(device_source(state_->asked));
+  }
+  if (!state_->asked.attached && !state_->asked.profile.empty()) r.devices().set_statistics(true);
   if (state_->asked.trace) state_->begin_trace();
+  if (state_->asked.sample_stacks_hz > 0) state_->begin_stacks();
   state_->begin_counters();
   if (!state_->asked.serve.empty()) state_->serve();
 }
@@ -101,13 +131,12 @@ session::~session() {
   try {
     (void)finish();  // it logs its errors
     // Without a log the user would find neither the requested files nor the reason.
-    if (!state_->not_written.empty() && !log_wants(log_level::error))
+    if (!state_->not_written.empty() && !state_->asked.attached && !log_wants(log_level::error))
       report({"plx: the measurement could not be written: " + state_->not_written});
   } catch (const std::exception& x) {
     log_error("some measurements were not written at the end: {}", x.what());
   }
   state_->live.reset();  // it reads counters
-  state_->counters.sample_with(nullptr);
 }
 
 void session::attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions) {
@@ -115,11 +144,21 @@ void session::attach(const policy_registry& policies, std::shared_ptr<const deci
   state_->decisions = std::move(decisions);
 }
 
+/// Those that this run may not write, and that would be taken for its own.
+void session::state::remove_files_of_earlier_run() const {
+  std::error_code ignored;
+  for (const char* name : {"flame.svg", "stacks.collapsed", "stacks.svg", "stacks.csv"})
+    std::filesystem::remove(file(name), ignored);
+}
+
 /// Without a file there is no trace: the program runs on, and the reason is reported once.
 void session::state::begin_trace() {
   std::error_code failed;
   std::filesystem::create_directories(asked.output, failed);
-  if (failed) return;  // write_all() reports it
+  if (failed) {  // write_all() reports it
+    not_written = "cannot create the folder '" + asked.output + "': " + failed.message();
+    return;
+  }
   auto created = trace_writer::create(file("trace.plxt"));
   if (!created) {
     log_error("no trace is recorded: {}", created.error().message);
@@ -128,6 +167,8 @@ void session::state::begin_trace() {
   }
   trace = *std::move(created);
   if (asked.locality == 0) remove_traces_beyond(asked.output, asked.localities);
+  if (asked.attached) return begin_lent();
+  traced_before = rec.traced();
   rec.stream_to(trace.get(), asked.locality, asked.localities);
   const auto ring_records = static_cast<std::size_t>(asked.trace_records);
   rec.trace(true, ring_records);
@@ -144,40 +185,123 @@ void session::state::begin_trace() {
   }
 }
 
+/// The trace of a running program, which ends when the program begins one of its own.
+void session::state::begin_lent() {
+  constexpr const char* in_use = "the program records a trace of its own, or has one in memory";
+  const auto ring_records = static_cast<std::size_t>(asked.trace_records);
+  const trace_ring* const before = rec.worker_count() > 0 ? rec.worker(0).ring() : nullptr;
+  if (before != nullptr && asked.trace_records != settings{}.trace_records && before->capacity() < ring_records)
+    not_written = fmt::format("trace-records={}: the buffers have been made, for {}", ring_records, before->capacity());
+  else if (!rec.lend_trace(*trace, ring_records, asked.locality, asked.localities))
+    not_written = in_use;
+  else if (rec.worker_count() > 0 && rec.worker(0).ring() == nullptr)
+    not_written = fmt::format("no memory for {} records per worker; set trace-records to fewer", ring_records);
+  if (!not_written.empty()) return;
+  const std::size_t used = rec.worker_count() > 0 ? rec.worker(0).ring()->capacity() : 0;
+  if (before != nullptr && asked.trace_records != settings{}.trace_records && used >= 2 * ring_records)
+    difference = fmt::format("trace-records={}: buffers for {} records exist already and are used", ring_records, used);
+  draining.every(0.02, [this] {
+    if (rec.drain_lent_trace()) rec.set_background(busy_s());
+  });
+}
+
+void session::state::end_lent() noexcept {
+  if (!std::exchange(trace_ended, true) && trace != nullptr) taken_back = !rec.end_lent_trace();
+}
+
 void session::state::end_trace() {
   if (trace == nullptr) return;
-  rec.trace(false);
-  rec.stream_to(nullptr);
+  if (asked.attached) {
+    end_lent();
+    if (taken_back && not_written.empty())
+      not_written = "the program began a trace of its own, at which the requested one ends";
+  } else {
+    rec.trace(false);
+    rec.stream_to(nullptr);
+    trace_ended = true;
+  }
   if (not_written.empty()) not_written = trace->error();
+}
+
+void session::state::begin_stacks() {
+  auto started = sampler::start(asked.sample_stacks_hz);
+  if (!started) {
+    if (asked.attached && not_written.empty()) not_written = "no stacks are sampled: " + started.error().message;
+    if (!asked.attached) report({"no stacks are sampled: " + started.error().message});
+    return;
+  }
+  if (constexpr double fewest_hz = 10; asked.sample_stacks_hz < fewest_hz && !asked.attached)
+    report({fmt::format(
+        "sample-stacks={:g}: expected the stacks per second of CPU time, such as 100; fewer than ten say little",
+        asked.sample_stacks_hz)});
+  stacks = *std::move(started);
+  draining.every(0.1, [this] { stacks->drain(); });
+}
+
+/// The graph of a trace takes up to loaded_bytes_per_record (trace_memory.hpp), 52 MB of the most records, while the
+/// picture is made: larger traces are left to plx-trace, as are those of a job, which have several files.
+result<void> session::state::write_flame_graph() const {
+  constexpr std::uint64_t most_records = std::uint64_t{1} << 18;
+  if (trace == nullptr || !trace->error().empty() || asked.localities > 1 || asked.attached) return {};
+  if (rec.traced() - traced_before > most_records) {
+    report({fmt::format("{} trace records: too many for flame.svg at the end; plx-trace flame '{}' makes it",
+                        rec.traced() - traced_before, asked.output)});
+    return {};
+  }
+  try {
+    const auto loaded = load_trace({file("trace.plxt")});
+    if (!loaded) return loaded.error();
+    return write_measurement(file("flame.svg"), flame_svg(call_tree(trace_graph(loaded->trace.data))));
+  } catch (const std::bad_alloc&) {
+    return error{"no memory for the graph of the trace: flame.svg is not written; plx-trace flame writes it"};
+  }
 }
 
 /// Prints the URL, because its token is not known in advance.
 void session::state::serve() {
-  auto started = live_server::start(rec, counters, {asked.serve, asked.serve_beyond_loopback, asked.output});
+  auto started =
+      live_server::start(rec, counters, {asked.serve, asked.serve_beyond_loopback, asked.output, stacks.get()});
   if (started) live = *std::move(started);
   std::fprintf(stderr, "plx: %s%s\n", live ? "live page: " : "no live page: ",
                printable(live ? live->url() : started.error().message).c_str());
 }
 
+sampler* session::stacks() noexcept { return state_->stacks.get(); }
+std::string session::local_live_url() const { return state_->live ? state_->live->local_url() : ""; }
 picture_board* session::pictures() noexcept { return state_->live ? &state_->live->pictures() : nullptr; }
 void session::end_live_page() noexcept { state_->live.reset(); }
+const std::string& session::missing() const noexcept { return state_->not_written; }
+const std::string& session::difference() const noexcept { return state_->difference; }
 const settings& session::asked() const noexcept { return state_->asked; }
 periodic_thread& session::periodic() noexcept { return state_->periodic; }
 
-result<void> session::finish() {
+void session::abandon() noexcept {
+  if (std::exchange(state_->finished, true) || state_->trace == nullptr) return;
+  state_->end_lent();
+  std::remove(state_->file("trace.plxt").c_str());
+}
+
+result<void> session::finish(const session_ending& how) {
   if (std::exchange(state_->finished, true) || !state_->asked.any()) return {};
   state_->rec.set_background(state_->busy_s());
   state_->end_trace();
+  if (state_->stacks) {
+    state_->stacks->stop();
+    if (const std::string why = state_->stacks->failure(); asked().attached && state_->not_written.empty())
+      state_->not_written = why;
+  }
   const result<void> counters = state_->end_counters();
   if (!counters) log_error("{}", counters.error().message);
-  const result<void> files = state_->asked.writes_files() ? state_->write_all() : result<void>{};
+  const result<void> files = state_->asked.writes_files() ? state_->write_all(how) : result<void>{};
+  if (asked().attached && files && !state_->not_written.empty()) return error{state_->not_written};
   if (!files) state_->not_written = files.error().message;
+  if (const auto picture = state_->write_flame_graph(); !picture) log_error("{}", picture.error().message);
   return counters ? files : counters;
 }
 
 void session::state::begin_counters() {
   if (!asked.any()) return;
-  counters.sample_with(&periodic);
+  if (!asked.attached) counters.sample_with(&periodic);
   if (!asked.list_counters.empty()) lister.emplace(counters, asked.list_counters == "full");
   if (!asked.print_counter.empty()) {
     printer.emplace(counters, printing_of(asked));
@@ -186,9 +310,9 @@ void session::state::begin_counters() {
       counter_calls.push_back(periodic.every(asked.print_interval_s, [this] { (void)printer->print(); }));
   }
   if (asked.sample_interval_s > 0) {
-    sampler.emplace(rec, counters, split_counters(asked.sample_counter).value_or(std::vector<std::string>{}),
-                    file("counters.csv"));
-    counter_calls.push_back(periodic.every(asked.sample_interval_s, [this] { (void)sampler->sample(); }));
+    sampled_counters.emplace(rec, counters, split_counters(asked.sample_counter).value_or(std::vector<std::string>{}),
+                             file("counters.csv"));
+    counter_calls.push_back(periodic.every(asked.sample_interval_s, [this] { (void)sampled_counters->sample(); }));
   }
 }
 
@@ -201,20 +325,21 @@ result<void> session::state::end_counters() {
     first = printer->print(true);
     counters.keep_last_values({});
   }
-  if (sampler)
-    if (auto r = sampler->sample(); !r && first) first = r;
+  if (sampled_counters)
+    if (auto r = sampled_counters->sample(); !r && first) first = r;
   return first;
 }
 
 result<void> session::write_now() {
   if (state_->finished || !state_->asked.writes_files()) return {};
   if (state_->trace != nullptr) state_->rec.drain();
-  auto done = state_->write_all();
+  if (state_->stacks != nullptr) state_->stacks->drain();
+  auto done = state_->write_all({});
   state_->diagnose_again();
   return done;
 }
 
-result<void> session::state::write_all() {
+result<void> session::state::write_all(const session_ending& how) {
   std::error_code failed;
   std::filesystem::create_directories(asked.output, failed);
   result<void> first;
@@ -230,11 +355,19 @@ result<void> session::state::write_all() {
     periodic.remove(samples_diagnosis);
     note(diagnosis->write(asked.output));
   }
-  const std::uint64_t unwritten = trace ? trace->dropped() : 0;
-  if (auto r = write_task_files(rec, asked, trace ? trace->error() : not_written, unwritten); !r && first)
-    first = r;  // already logged
-  if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
-  if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
+  const auto more_tables = [&] {
+    if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
+    if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
+    if (how.tables != nullptr) note(how.tables(how.context));
+  };
+  const auto written = write_task_files(rec, asked,
+                                        {.trace_error = trace ? trace->error() : not_written,
+                                         .unwritten = trace ? trace->dropped() : 0,
+                                         .totals = trace && asked.attached ? &trace->last_totals() : nullptr,
+                                         .stacks = stacks.get(),
+                                         .lines = !how.dying,
+                                         .more_tables = more_tables});
+  if (!written && first) first = written;  // already logged
   return first;
 }
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "base/result.hpp"
 #include "probe/counters/counter_registry.hpp"
@@ -18,6 +19,17 @@ namespace plx::probe {
 class decision_log;
 class picture_board;  // probe/live/live_json.hpp
 class policy_registry;
+class sampler;
+
+/// How session::finish() writes.
+struct session_ending {
+  /// The process is about to be ended: stacks.csv has no source lines, whose search takes long.
+  bool dying = false;
+  /// Writes further files into the folder of the session, after its tables and before sampled stacks and pictures,
+  /// which take longest.
+  result<void> (*tables)(void* context) = nullptr;
+  void* context = nullptr;  // of `tables`
+};
 
 class session {
  public:
@@ -29,8 +41,13 @@ class session {
   session& operator=(const session&) = delete;
 
   /// Ends the measurement and writes the requested files; the trace has been written while the program ran. Requires:
-  /// the workers have ended, or are idle. Returns the first error, and logs all of them; a second call does nothing.
-  result<void> finish();
+  /// the workers have ended, or are idle, or the settings say that the measurement ends before the program. Returns the
+  /// first error, and logs all of them; a second call does nothing. That of an attached session (settings::attached)
+  /// also returns missing(), draws no flame.svg, and leaves the program's own use of recorder and counters as it was.
+  result<void> finish(const session_ending& how = {});
+
+  /// Instead of finish(), for an attached session: removes the trace, and writes nothing.
+  void abandon() noexcept;
 
   /// Also writes decisions and policies. The policies must outlive finish().
   void attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions);
@@ -40,11 +57,19 @@ class session {
   /// never destroyed. Requires: pictures() is not used afterwards.
   void end_live_page() noexcept;
 
+  /// Why the trace or the stacks are not recorded, or were not written; "" if they are.
+  [[nodiscard]] const std::string& missing() const noexcept;
+  /// How an attached session differs from its settings, in one line; "" if it does not.
+  [[nodiscard]] const std::string& difference() const noexcept;
   /// The settings that the session was made with.
   [[nodiscard]] const settings& asked() const noexcept;
   /// The thread of all periodic work except draining, which has its own, so that no reader, function or policy delays
   /// it.
   [[nodiscard]] periodic_thread& periodic() noexcept;
+  /// Samples the stacks of the threads that it is given; null if none are to be sampled.
+  [[nodiscard]] sampler* stacks() noexcept;
+  /// The address of the live page for clients on this machine, with its token; "" if none is served.
+  [[nodiscard]] std::string local_live_url() const;
   /// Where a simulation publishes its pictures; null if no live page is served.
   [[nodiscard]] picture_board* pictures() noexcept;
 

@@ -10,6 +10,7 @@
 #include "net/action.hpp"
 #include "net/collectives.hpp"
 #include "net/error.hpp"
+#include "rt/core/scheduler.hpp"
 #include "rt/thread.hpp"
 
 namespace plx::step {
@@ -21,9 +22,7 @@ struct exchange::state {
   message_handler* handler = nullptr;  // while a round is open
   int calls = 0;                       // of the handler that are running
   std::vector<message> early;
-  bool any_lost = false;
-  int lost_peer = 0;
-  std::string why_lost;
+  std::exception_ptr loss;  // the first one here
 
   // Calls f(handler) outside of the lock; close() waits for it.
   template <class F>
@@ -31,7 +30,13 @@ struct exchange::state {
     message_handler* h = handler;
     ++calls;
     held.unlock();
-    f(*h);
+    try {
+      f(*h);
+    } catch (...) {
+      held.lock();
+      --calls;
+      throw;
+    }
     held.lock();
     --calls;
   }
@@ -42,12 +47,11 @@ struct exchange::state {
     else if (m.tag.round > round)
       early.push_back(std::move(m));
   }
-  void lose(int peer, std::string why) {
+  void lose(const std::exception_ptr& e) {
     std::unique_lock held(lock);
-    if (std::exchange(any_lost, true)) return;
-    lost_peer = peer;
-    why_lost = std::move(why);
-    if (handler != nullptr) call(held, [&](message_handler& h) { h.lost(lost_peer, why_lost); });
+    if (loss != nullptr) return;
+    loss = e;
+    if (handler != nullptr) call(held, [&](message_handler& h) { h.lost(loss); });
   }
 };
 
@@ -72,14 +76,12 @@ class exchange_service final : public net::service {
     all_.erase(number);
   }
   void peer_lost(locality_id peer) override {
-    const std::string why = node_.why_lost(peer);
+    const std::exception_ptr loss = node_.loss_of(peer);
     std::unique_lock held(lock_);
-    lost_ = true;
-    lost_peer_ = static_cast<int>(peer);
-    why_ = why;
+    loss_ = loss;
     const auto all = all_;
     held.unlock();
-    for (const auto& [number, state] : all) state->lose(static_cast<int>(peer), why);
+    for (const auto& [number, state] : all) state->lose(loss);
   }
 
  private:
@@ -87,7 +89,7 @@ class exchange_service final : public net::service {
     auto& s = all_[number];
     if (s == nullptr) {
       s = std::make_shared<exchange::state>();
-      if (lost_) s->lose(lost_peer_, why_);
+      if (loss_ != nullptr) s->lose(loss_);
     }
     return s;
   }
@@ -96,9 +98,7 @@ class exchange_service final : public net::service {
   std::mutex lock_;
   std::uint32_t made_ = 0;
   std::map<std::uint32_t, std::shared_ptr<exchange::state>> all_;
-  bool lost_ = false;
-  int lost_peer_ = 0;
-  std::string why_;
+  std::exception_ptr loss_;  // the last one
 };
 
 }  // namespace
@@ -137,7 +137,7 @@ void exchange::open(message_handler& h) {
   std::move(later, state_->early.end(), std::back_inserter(now));
   state_->early.erase(later, state_->early.end());
   for (const message& m : now) state_->call(held, [&](message_handler& to) { to.arrived(m); });
-  if (state_->any_lost) state_->call(held, [&](message_handler& to) { to.lost(state_->lost_peer, state_->why_lost); });
+  if (state_->loss != nullptr) state_->call(held, [&](message_handler& to) { to.lost(state_->loss); });
 }
 
 void exchange::close() {
@@ -145,7 +145,7 @@ void exchange::close() {
   std::unique_lock held(state_->lock);
   while (state_->calls > 0) {  // about to return: the event this task waited for has occurred
     held.unlock();
-    this_thread::yield();
+    round_end::let_others_run();
     held.lock();
   }
   state_->handler = nullptr;
@@ -168,6 +168,11 @@ std::vector<std::vector<double>> exchange::all_gather(std::vector<double> mine) 
   return all().all_gather(std::move(mine)).get();
 }
 
+std::vector<std::vector<double>> exchange::gather(std::vector<double> mine) {
+  if (is_alone()) return {std::move(mine)};
+  return all().gather(std::move(mine)).get();
+}
+
 std::vector<double> exchange::all_reduce(std::vector<double> mine, combine f) {
   if (is_alone()) return mine;
   return all().all_reduce(std::move(mine), f).get();
@@ -181,18 +186,25 @@ void round_end::end() {
   if (!ended_.exchange(true, std::memory_order_acq_rel)) end_.count_down();
 }
 
-void round_end::lost(int peer, const std::string& why) {
-  lost_peer_ = peer;
-  why_ = why;
+void round_end::lost(const std::exception_ptr& loss) {
+  loss_ = loss;
   lost_.store(true, std::memory_order_release);  // pairs with wait()
   end();
 }
 
+static bool has_stack_to_wait() {
+  detail::worker* const w = detail::this_worker();
+  return w == nullptr || w->home.reserve_loop_fiber(*w);
+}
+
+void round_end::let_others_run() { has_stack_to_wait() ? this_thread::yield() : detail::let_another_run(); }
+
 bool round_end::wait() {
+  while (!end_.try_wait() && !has_stack_to_wait()) detail::let_another_run();
   end_.wait();
   return !lost_.load(std::memory_order_acquire);  // pairs with lost()
 }
 
-void round_end::fail() const { throw locality_lost(static_cast<locality_id>(lost_peer_), why_); }
+void round_end::fail() const { std::rethrow_exception(loss_); }
 
 }  // namespace plx::step

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "net/buffer.hpp"
@@ -44,8 +44,8 @@ class message_handler {
   virtual ~message_handler() = default;
   /// Called in a task, or inside open(); concurrent calls are possible.
   virtual void arrived(const message& m) = 0;
-  /// A peer is gone: its messages will not arrive. Called once, possibly inside open().
-  virtual void lost(int peer, const std::string& why) = 0;
+  /// A peer is gone: its messages will not arrive. `loss`: a locality_lost. Called once, possibly inside open().
+  virtual void lost(const std::exception_ptr& loss) = 0;
 };
 
 class exchange {
@@ -72,9 +72,24 @@ class exchange {
 
   /// The numbers of each locality, by locality. All localities call it, each in a task.
   std::vector<std::vector<double>> all_gather(std::vector<double> mine);
+  /// The same on locality 0 only; none on the others.
+  std::vector<std::vector<double>> gather(std::vector<double> mine);
   /// Reduces the numbers of all localities with f(numbers, numbers of higher localities). All localities call it.
   using combine = std::vector<double> (*)(const std::vector<double>&, const std::vector<double>&);
   std::vector<double> all_reduce(std::vector<double> mine, combine f);
+
+  /// A round that is closed at the end of this object's lifetime, also when an exception is thrown.
+  class [[nodiscard]] open_round {
+   public:
+    explicit open_round(exchange& net) : net_(net) {}
+    ~open_round() { net_.close(); }
+    open_round(const open_round&) = delete;
+    open_round& operator=(const open_round&) = delete;
+    void begin(message_handler& h) { net_.open(h); }
+
+   private:
+    exchange& net_;
+  };
 
   struct state;
 

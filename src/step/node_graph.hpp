@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "mesh/tree/block_mesh.hpp"
-#include "mesh/tree/curve_parts.hpp"
 #include "mesh/tree/tree.hpp"
 #include "step/recipe.hpp"
 

@@ -150,7 +150,7 @@ std::vector<access> recipe::read_elsewhere_after(int pass) const {
   return found;
 }
 
-field_id recipe::add_field(field_info f) {
+field_id recipe::add_field(recipe_field f) {
   fields_.push_back(std::move(f));
   return static_cast<field_id>(fields_.size() - 1);
 }

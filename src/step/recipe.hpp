@@ -33,20 +33,14 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "mesh/field/field_info.hpp"
 #include "mesh/tree/tree.hpp"
 #include "step/border.hpp"
 
 namespace plx::step {
 
 using mesh::node_id;
-
-/// Nodes on which a pass runs.
-enum class node_set : std::uint8_t {
-  blocks,        ///< the leaves of the tree
-  beside_finer,  ///< blocks that have finer blocks across a face
-  refined,       ///< nodes above the blocks
-  blocks_and_refined
-};
+using mesh::node_set;
 
 /// Nodes at which a pass reads a field, seen from its own.
 enum class stencil : std::uint8_t {
@@ -55,7 +49,7 @@ enum class stencil : std::uint8_t {
   finer_faces,  ///< finer blocks across its faces
   children,     ///< the nodes under it: eight, fewer above the root grid (mesh/tree/tree.hpp)
   parent,       ///< the node above it
-  /// The nodes of its level that touch it, blocks and refined, without itself and not across periodic boundaries.
+  /// The nodes of its level that touch it, blocks and refined, also across periodic boundaries, without itself.
   level_neighbours
 };
 
@@ -76,7 +70,8 @@ struct transfer {
   border* by = nullptr;  ///< outlives the recipe
 };
 
-struct field_info {
+/// A field as the passes of one recipe see it; a field that changes from stage to stage has a version for each.
+struct recipe_field {
   std::string name;
   bool given = false;  ///< has its values when the recipe starts, at the stencils below on other localities too
   std::vector<stencil> shared_at{};  ///< other nodes may read it at these stencils
@@ -145,7 +140,7 @@ class recipe {
  public:
   static constexpr std::size_t most_passes = 64;
 
-  field_id add_field(field_info f);
+  field_id add_field(recipe_field f);
   void add(pass p);
   /// When the recipe ends, the values of this field at the stencil of every local node are up to date, as those of
   /// given fields must be when it starts.
@@ -153,7 +148,7 @@ class recipe {
 
   const std::vector<pass>& passes() const { return passes_; }
   const std::vector<access>& published() const { return published_; }
-  const field_info& field(field_id f) const { return fields_[static_cast<std::size_t>(f)]; }
+  const recipe_field& field(field_id f) const { return fields_[static_cast<std::size_t>(f)]; }
   std::size_t field_count() const { return fields_.size(); }
   /// Passes that write a field, in order.
   std::vector<int> writers(field_id f) const;
@@ -183,7 +178,7 @@ class recipe {
   bool waits_for_all_nodes(int up, int down) const;
   bool waits_for_readers(int pass, int reader, stencil at) const;
 
-  std::vector<field_info> fields_;
+  std::vector<recipe_field> fields_;
   std::vector<pass> passes_;
   std::vector<access> published_;
   std::string refused_;

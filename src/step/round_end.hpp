@@ -5,7 +5,7 @@
 #pragma once
 
 #include <atomic>
-#include <string>
+#include <exception>
 
 #include "rt/latch.hpp"
 
@@ -23,19 +23,22 @@ class round_end {
   }
   /// All events have occurred.
   void end();
-  void lost(int peer, const std::string& why);
-  /// Waits for the end, as a task. False if a peer is lost.
+  /// `loss`: the error that fail() throws, a locality_lost.
+  void lost(const std::exception_ptr& loss);
+  /// Waits for the end, as a task; also without memory for a stack to wait with, because tasks of the round use this
+  /// object. False if a peer is lost.
   [[nodiscard]] bool wait();
   /// Throws locality_lost. Requires: wait() returned false.
   [[noreturn]] void fail() const;
+  /// this_thread::yield(); without memory for a stack to switch to, another task runs on top of the caller's.
+  static void let_others_run();
 
  private:
   std::atomic<int> missing_;
   std::atomic<bool> ended_{false};
   latch end_{1};
   std::atomic<bool> lost_{false};
-  int lost_peer_ = 0;
-  std::string why_;
+  std::exception_ptr loss_;
 };
 
 }  // namespace plx::step

@@ -120,11 +120,19 @@ void task_runner::run() {
   unfinished_.reset(to_finish_);
   has_failed_.store(false, std::memory_order_relaxed);
   why_failed_ = nullptr;
-  net_.open(*this);
-  start();
-  const bool whole = end.wait();
-  net_.close();
-  while (tasks_.load(std::memory_order_acquire) > 0) this_thread::yield();  // pairs with the end of a task
+  bool whole = false;
+  {
+    exchange::open_round round(net_);
+    try {
+      round.begin(*this);
+      start();
+    } catch (...) {  // out of memory: tasks that were posted use this object until they end
+      failed(std::current_exception());
+      end.end();
+    }
+    whole = end.wait();
+  }
+  while (tasks_.load(std::memory_order_acquire) > 0) round_end::let_others_run();  // pairs with the end of a task
   unfinished_.passed();
   if (!whole) end.fail();
   if (why_failed_ != nullptr) std::rethrow_exception(why_failed_);
@@ -138,6 +146,9 @@ void task_runner::start() {
   }
 }
 
+// Without memory for another task the run has failed. The caller then passes over the node and all that no other task
+// runs after it, because tasks that have been posted use this object until the last one has ended. Calls nest as deep
+// as passes depend on each other.
 void task_runner::post(node_id node, int pass, input_count* ready) {
   const bool counted = !net_.is_alone();
   if (counted) tasks_.fetch_add(1, std::memory_order_relaxed);
@@ -146,7 +157,12 @@ void task_runner::post(node_id node, int pass, input_count* ready) {
     if (counted) tasks_.fetch_sub(1, std::memory_order_release);
   };
   const task_info info{passes_[static_cast<std::size_t>(pass)].name, static_cast<std::uint64_t>(node)};
-  ready != nullptr ? ready->post(info, run) : plx::post(info, run);
+  try {
+    return ready != nullptr ? ready->post(info, run) : plx::post(info, run);
+  } catch (...) {
+    failed(std::current_exception());
+  }
+  run();
 }
 
 // The counter of a pass is reset for the next run by the task that its zero starts: all decrements of this run are done
@@ -180,7 +196,13 @@ void task_runner::completed(node_id node, int pass) {
   for (const int l : provided)
     if (!messages_[static_cast<std::size_t>(l)].places.empty() &&
         graph_.is_last_source(graph_.links()[static_cast<std::size_t>(l)], pass, node))
-      send(l, node);
+      try {
+        send(l, node);
+      } catch (...) {
+        // Out of memory: others wait for this message until they are notified of the loss of this locality.
+        failed(std::current_exception());
+        end_->end();
+      }
   const input_count::moment now;
   for (const int i : provided) {
     const link& l = graph_.links()[static_cast<std::size_t>(i)];
@@ -231,7 +253,7 @@ void task_runner::arrived(const message& m) {
   one_finished();
 }
 
-void task_runner::lost(int peer, const std::string& why) { end_->lost(peer, why); }
+void task_runner::lost(const std::exception_ptr& loss) { end_->lost(loss); }
 
 void task_runner::one_finished() {
   if (unfinished_.arrive()) end_->end();

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "mesh/tree/block_mesh.hpp"
-#include "mesh/tree/curve_parts.hpp"
 #include "rt/patterns/input_count.hpp"
 #include "step/exchange.hpp"
 #include "step/node_graph.hpp"
@@ -37,9 +36,9 @@ class task_runner final : private message_handler {
 
   /// Takes another mesh or partition, which outlive its use.
   void adopt(const mesh::block_mesh& mesh, const mesh::curve_parts& parts);
-  /// Runs the recipe once on all local nodes. All localities call it, each in a task. Errors: those of kernels, on
-  /// their locality alone, and locality_lost; both thrown after all tasks have ended. After an error of a kernel the
-  /// values that this locality has sent are undefined.
+  /// Runs the recipe once on all local nodes. All localities call it, each in a task. Errors: locality_lost; those of
+  /// kernels and std::bad_alloc, on their locality alone. All are thrown after all tasks have ended. After an error of
+  /// a kernel the values that this locality has sent are undefined; after std::bad_alloc some may not be sent.
   void run();
   /// The worker that last ran a pass on a block.
   unsigned worker_of(node_id block) const { return workers_[static_cast<std::size_t>(block)]; }
@@ -74,7 +73,7 @@ class task_runner final : private message_handler {
   void failed(std::exception_ptr why);
 
   void arrived(const message& m) override;
-  void lost(int peer, const std::string& why) override;
+  void lost(const std::exception_ptr& loss) override;
 
   exchange& net_;
   task_graph graph_;

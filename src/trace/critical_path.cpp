@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/file.hpp"
 #include "base/text.hpp"
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
 #include "trace/profile.hpp"
-#include "trace/trace_export.hpp"
 
 namespace plx::probe {
 namespace {
@@ -208,7 +206,7 @@ result<void> write_critical_path_csv(const critical_path_report& r, const std::s
     else
       text += ",\n";
   }
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 result<void> write_critical_path_json(const critical_path_report& r, const std::string& path) {
@@ -235,7 +233,7 @@ result<void> write_critical_path_json(const critical_path_report& r, const std::
     text += "},";
   }
   if (text.back() == ',') text.pop_back();
-  return write_file(path, text + "]}\n");
+  return write_measurement(path, text + "]}\n");
 }
 
 }  // namespace plx::probe

@@ -5,7 +5,6 @@
 #include <iterator>
 
 #include "base/assert.hpp"
-#include "base/file.hpp"
 #include "base/text.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/record/device_lanes.hpp"
@@ -57,13 +56,14 @@ std::string share_text(double share) {
   return fmt::format("{:.1f} %", 100 * share);
 }
 
-std::string shortened(std::string_view text, std::size_t width) {
+std::string shortened(std::string_view any_text, std::size_t width) {
   PLX_ASSERT(width >= 8, width);
+  const std::string text = printable(any_text);
   const std::size_t n = characters(text);
-  if (n <= width) return std::string(text);
+  if (n <= width) return text;
   const std::size_t tail = (width - 3) / 2, head = width - 3 - tail;
   const std::size_t skipped = first(text, n - tail).size();
-  return std::string(first(text, head)) + "..." + std::string(text.substr(skipped));
+  return std::string(first(text, head)) + "..." + text.substr(skipped);
 }
 
 std::string padded(std::string_view text, std::size_t width) {
@@ -187,13 +187,15 @@ std::string profile_text(const recorder& r, std::size_t rows) {
 result<void> write_profile_csv(const recorder& r, const std::string& path) {
   const std::vector<task_statistics> all = r.tasks();
   const double sum_s = sum_of_totals(all);
-  std::string text = "name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s\n";
+  std::string text =
+      "name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s,p50_s,p99_s\n";
   for (const task_statistics& t : all) {
-    fmt::format_to(std::back_inserter(text), "{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f},{:.9g},{:.9g}\n",
+    fmt::format_to(std::back_inserter(text),
+                   "{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f},{:.9g},{:.9g},{:.4g},{:.4g}\n",
                    csv_field(t.name), t.calls, yields(t), t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s,
-                   share_of(t.total_s, sum_s), t.blamed_s, t.lock_waits_s);
+                   share_of(t.total_s, sum_s), t.blamed_s, t.lock_waits_s, t.p50_s, t.p99_s);
   }
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 std::string device_profile_text(const recorder& r, std::size_t rows) {
@@ -232,12 +234,12 @@ result<void> write_device_profile_csv(const recorder& r, const std::string& path
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f},{},{:.6g}\n",
                    csv_field(d.device), text_of(d.kind), csv_field(d.name), d.calls, d.items, d.failed, d.total_s,
                    mean_of(d), d.min_s, d.max_s, share_of(d.total_s, busy_of(times, d.device)), d.bytes, rate_of(d));
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 result<void> write_tau_profiles(const recorder& r, unsigned locality, const std::string& folder) {
   for (unsigned w = 0; w < r.worker_count(); ++w)
-    if (auto done = write_file(fmt::format("{}/profile.{}.0.{}", folder, locality, w), tau_profile(r, w)); !done)
+    if (auto done = write_measurement(fmt::format("{}/profile.{}.0.{}", folder, locality, w), tau_profile(r, w)); !done)
       return done;
   return {};
 }

@@ -32,7 +32,7 @@ std::string right(std::string_view text, std::size_t width);
 /// charged to. Lines have at most 110 characters; task types after the first `rows` are summed.
 std::string profile_text(const recorder& r, std::size_t rows = 40);
 
-/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s.
+/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s,p50_s,p99_s.
 result<void> write_profile_csv(const recorder& r, const std::string& path);
 
 /// Device operations: a row per device and operation, largest total first, and a line per device. "" without

@@ -6,8 +6,9 @@
 // worker's tasks, oldest first; a task that has to wait lets the worker take another one. A lock is held from the
 // recorded moment to the recorded one; a task that finds it taken waits, and tries again when it is released. Time for
 // which no recorded task was responsible, from the last dependency of a slice until it was ready, stays as it was:
-// sleeps, timers, messages, threads outside the runtime. An idle worker begins a slice after the time that this took in
-// the recorded run; after the median of all slices if this one did not wait for an idle worker, or if the number of
+// sleeps, timers, messages, threads outside the runtime. Such a thread is taken to submit tasks after a wait for all
+// earlier ones, as main() does between two calls of run(). An idle worker begins a slice after the time that this took
+// in the recorded run; after the median of all slices if this one did not wait for an idle worker, or if the number of
 // workers is given, since of several idle workers the quickest begins.
 // Not modelled: caches and memory bandwidth, workers that share a core, waits for shared mutexes (dependencies in the
 // recorded order).

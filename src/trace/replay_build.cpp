@@ -1,8 +1,10 @@
 // Builds a replay_model from a recorded graph.
 #include <algorithm>
+#include <numeric>
 #include <unordered_map>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "trace/replay.hpp"
 
 namespace plx::probe {
@@ -19,14 +21,15 @@ class replay_builder {
   void build() {
     m_.n_slices_ = static_cast<index>(g_.pieces().size());
     m_.recorded_ = static_cast<double>(g_.wall());
-    m_.order_ = g_.order();
     count_workers();
     for (const trace_graph::piece& p : g_.pieces()) first_ = std::min(first_, p.begin);
     index_tasks();
     find_locks();
     make_nodes();
     place_tasks();
+    find_outside_threads();
     add_links();
+    find_order();
     sort_actions();
     measure_pickup();
   }
@@ -123,6 +126,54 @@ class replay_builder {
     }
   }
 
+  [[nodiscard]] static ticks start_of(const trace_graph::piece& p) {
+    return p.ready != 0 ? std::min(p.ready, p.begin) : p.begin;
+  }
+
+  /// A slice without a recorded dependency was submitted by a thread outside the runtime. That thread is taken to have
+  /// waited until no task of the locality ran or was ready, as main() does between two calls of run(); so the slice
+  /// follows the last one before that moment.
+  void find_outside_threads() {
+    struct busy {
+      ticks end = 0;
+      index last = trace_graph::none;    // the slice with the latest end so far
+      index before = trace_graph::none;  // the last slice before the present busy period
+    };
+    std::vector<busy> localities(m_.workers_.size());
+    std::vector<index> by_start(m_.n_slices_);
+    std::iota(by_start.begin(), by_start.end(), index{0});
+    std::sort(by_start.begin(), by_start.end(), [&](index a, index b) {
+      return std::pair(start_of(g_.pieces()[a]), a) < std::pair(start_of(g_.pieces()[b]), b);
+    });
+    after_.assign(m_.n_slices_, trace_graph::none);
+    for (const index i : by_start) {
+      const node& n = m_.nodes_[i];
+      if ((n.flags & replay_model::of_device) != 0) continue;
+      busy& b = localities[n.locality];
+      const trace_graph::piece& p = g_.pieces()[i];
+      if (start_of(p) > b.end) b.before = b.last;
+      if (g_.links(i).empty()) after_[i] = b.before;
+      if (b.last == trace_graph::none || p.end > b.end) b.end = p.end, b.last = i;
+    }
+  }
+
+  /// All dependencies first. There is no cycle: the graph has none, whose links lead to slices that begin later or at
+  /// the same moment, and a slice of an outside thread begins after the end of the one that it follows.
+  void find_order() {
+    std::vector<index> waits(g_.node_count());
+    m_.order_.clear();
+    m_.order_.reserve(g_.node_count());
+    for (index i = 0; i < g_.node_count(); ++i)
+      if ((waits[i] = m_.nodes_[i].n_inputs) == 0) m_.order_.push_back(i);
+    for (std::size_t i = 0; i < m_.order_.size(); ++i) {
+      const index from = m_.order_[i];
+      for (index a = m_.nodes_[from].first_action; a < m_.nodes_[from + 1].first_action; ++a)
+        if (m_.actions_[a].what == replay_model::act::release && --waits[m_.actions_[a].target] == 0)
+          m_.order_.push_back(m_.actions_[a].target);
+    }
+    PLX_ASSERT_EQ(m_.order_.size(), std::size_t{g_.node_count()});
+  }
+
   /// Counts the dependencies, and their actions per source.
   void add_links() {
     std::vector<index> counts(m_.nodes_.size(), 0);
@@ -137,6 +188,11 @@ class replay_builder {
         ++counts[l.from];
         if (last == trace_graph::none || l.when > latest) latest = l.when, last = l.from;
       }
+      if (follows_outside(to)) {
+        n.n_inputs = 1;
+        ++counts[after_[to]];
+        last = after_[to], latest = g_.pieces()[last].end;
+      }
       if (m_.is_slice(to)) set_delay(to, latest, last);
     }
     for (const lock_action& l : lock_actions_) ++counts[l.slice];
@@ -147,13 +203,18 @@ class replay_builder {
     }
     m_.actions_.resize(sum);
     for (std::size_t i = 0; i < m_.nodes_.size(); ++i) counts[i] = m_.nodes_[i].first_action;
-    for (index to = 0; to < g_.node_count(); ++to)
+    for (index to = 0; to < g_.node_count(); ++to) {
       for (const trace_graph::link& l : g_.links(to))
         if (kept(to, l.from))
           m_.actions_[counts[l.from]++] = {m_.is_slice(l.from) ? offset(l.from, l.when) : 0.0,
                                            replay_model::act::release, to};
+      if (follows_outside(to))
+        m_.actions_[counts[after_[to]]++] = {m_.nodes_[after_[to]].length, replay_model::act::release, to};
+    }
     for (const lock_action& l : lock_actions_) m_.actions_[counts[l.slice]++] = l.what;
   }
+
+  [[nodiscard]] bool follows_outside(index to) const { return m_.is_slice(to) && after_[to] != trace_graph::none; }
 
   [[nodiscard]] bool kept(index to, index from) const {
     return !m_.is_slice(to) || !locked_[to] || from == m_.nodes_[to].before;
@@ -222,6 +283,7 @@ class replay_builder {
   ticks first_ = ~ticks{0};
   std::unordered_map<task_id, index> tasks_;
   std::vector<lock_action> lock_actions_;
+  std::vector<index> after_;  // of each slice that an outside thread submitted: the slice that this thread waited for
   std::vector<bool> locked_;  // slices that resumed after a wait for a lock
 };
 

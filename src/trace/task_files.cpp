@@ -6,12 +6,15 @@
 #include <iterator>
 #include <vector>
 
-#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "probe/counters/bounded_output.hpp"
 #include "probe/counters/standard_counters.hpp"
+#include "probe/record/text_sink.hpp"
+#include "probe/record/trace_sink.hpp"
+#include "probe/sample/sampler.hpp"
 #include "trace/profile.hpp"
+#include "trace/stacks/stack_files.hpp"
 #include "trace/task_files.hpp"
 
 namespace plx::probe {
@@ -19,18 +22,19 @@ namespace {
 
 class task_files {
  public:
-  task_files(recorder& r, const settings& s, const std::string& trace_error, std::uint64_t unwritten)
-      : rec_(r), asked_(s), trace_error_(trace_error), unwritten_(unwritten) {}
+  task_files(recorder& r, const settings& s, const more_task_files& more) : rec_(r), asked_(s), more_(more) {}
 
   result<void> write() {
     write_profiles();
+    if (more_.more_tables) more_.more_tables();
+    if (more_.stacks != nullptr) write_stacks(*more_.stacks);
     if (asked_.trace) warn_of_dropped_records();
     if (const std::uint64_t n = names_dropped(); n != 0)
       log_warning(
           "{} recorded as 'unnamed': expected at most {} different names, found more; use one name with a key for "
           "things of one type",
           plural(n, "name"), max_names);
-    file("measurement.json", [&](const std::string& path) { return write_file(path, summary()); });
+    file("measurement.json", [&](const std::string& path) { return write_measurement(path, summary()); });
     return first_;
   }
 
@@ -47,13 +51,15 @@ class task_files {
     log_error("{}", r.error().message);
   }
 
+  [[nodiscard]] std::uint64_t traced() const { return more_.totals ? more_.totals->records : rec_.traced(); }
+  [[nodiscard]] std::uint64_t lost_records() const { return more_.totals ? more_.totals->lost : rec_.trace_lost(); }
   void warn_of_dropped_records() const {
-    if (const std::uint64_t lost = rec_.trace_lost(); lost != 0)
+    if (const std::uint64_t lost = lost_records(); lost != 0)
       log_warning(
           "{} of {} trace records were dropped (buffer of a worker full): set trace-records above {}, or trace-budget "
           "to "
           "trace less",
-          lost, lost + rec_.traced(), asked_.trace_records);
+          lost, lost + traced(), asked_.trace_records);
   }
 
   /// Prints to stdout. A consumer that does not read does not delay the program: the text is dropped.
@@ -86,6 +92,32 @@ class task_files {
     if (has_word(asked_.profile, "tau")) file("tau", [&](const std::string& path) { return write_tau(path); });
   }
 
+  void write_stacks(const sampler& stacks) {
+    const sample_tree tree = stacks.tree();
+    const std::vector<sampled_call> calls = tree.calls();
+    const double period_s = 1 / stacks.hz();
+    file("stacks.collapsed", [&](const std::string& path) { return write_measurement(path, collapsed_stacks(calls)); });
+    file("stacks.svg",
+         [&](const std::string& path) { return write_measurement(path, stacks_svg(tree, calls, period_s)); });
+    file("stacks.csv",
+         [&](const std::string& path) { return write_measurement(path, stacks_csv(tree, period_s, more_.lines)); });
+    const std::uint64_t lost = stacks.lost(), shortened = tree.shortened();
+    if (lost != 0)
+      log_warning(
+          "{} of {} periods of sampled stacks were dropped (buffer of a thread full): set sample-stacks below {:g}",
+          lost, lost + tree.total(), stacks.hz());
+    if (shortened != 0)
+      log_warning(
+          "{} of {} periods of sampled stacks count for a caller of the running function (more than {} different "
+          "addresses): set sample-stacks below {:g}, or sample a shorter run",
+          shortened, tree.total(), sample_tree::most_nodes, stacks.hz());
+    samples_ = fmt::format(
+        "\"stacks\":{{\"hz\":{:g},\"samples\":{},\"cpu_s\":{:.6g},\"lost_s\":{:.6g},\"shortened_s\":{:.6g}{}}},\n",
+        stacks.hz(), tree.samples(), static_cast<double>(tree.total()) * period_s, static_cast<double>(lost) * period_s,
+        static_cast<double>(shortened) * period_s,
+        stacks.failure().empty() ? "" : ",\"failure\":" + json_text(stacks.failure()));
+  }
+
   result<void> write_tau(const std::string& folder) const {
     std::error_code failed;
     std::filesystem::create_directories(folder, failed);
@@ -103,10 +135,11 @@ class task_files {
         rec_.worker_count(), sum.tasks, sum.exec_s, sum.idle_s, sum.overhead_s, sum.background_s, idle.blamed_s,
         idle.unattributed_s, rec_.measurement_cost(), names_dropped());
     if (asked_.trace)
-      text += fmt::format("\"trace\":{{\"records\":{},\"records_lost\":{}{}}},\n",
-                          rec_.traced() - std::min(rec_.traced(), unwritten_), rec_.trace_lost() + unwritten_,
-                          trace_error_.empty() ? "" : fmt::format(",\"failure\":{}", json_text(trace_error_)));
-    text += "\"files\":[";
+      text +=
+          fmt::format("\"trace\":{{\"records\":{},\"records_lost\":{}{}}},\n",
+                      traced() - std::min(traced(), more_.unwritten), lost_records() + more_.unwritten,
+                      more_.trace_error.empty() ? "" : fmt::format(",\"failure\":{}", json_text(more_.trace_error)));
+    text += samples_ + "\"files\":[";
     for (const written_file& f : files_)
       fmt::format_to(std::back_inserter(text), "{}\n{{\"name\":{},\"seconds\":{:.3g}{}}}",
                      &f == files_.data() ? "" : ",", json_text(f.name), f.seconds,
@@ -116,8 +149,8 @@ class task_files {
 
   recorder& rec_;
   const settings& asked_;
-  const std::string& trace_error_;
-  const std::uint64_t unwritten_;
+  const more_task_files& more_;
+  std::string samples_;  // about sampled stacks
   std::vector<written_file> files_;
   bounded_output screen_{"stdout"};
   result<void> first_;
@@ -125,8 +158,8 @@ class task_files {
 
 }  // namespace
 
-result<void> write_task_files(recorder& r, const settings& s, const std::string& trace_error, std::uint64_t unwritten) {
-  return task_files(r, s, trace_error, unwritten).write();
+result<void> write_task_files(recorder& r, const settings& s, const more_task_files& more) {
+  return task_files(r, s, more).write();
 }
 
 }  // namespace plx::probe

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/result.hpp"
@@ -13,10 +14,23 @@
 
 namespace plx::probe {
 
+class sampler;
+struct trace_totals;  // probe/record/trace_sink.hpp
+
+/// Further input of write_task_files().
+struct more_task_files {
+  std::string trace_error{};    // why the trace file ends early
+  std::uint64_t unwritten = 0;  // records that are therefore not in it
+  /// Those of a trace that began while the program ran; otherwise all records of the run count.
+  const trace_totals* totals = nullptr;
+  const sampler* stacks = nullptr;  // with the sampled stacks
+  bool lines = true;                // false: stacks.csv without source lines, whose search takes long
+  /// Writes further files, after the tables and before the sampled stacks; it reports its errors itself.
+  std::function<void()> more_tables{};
+};
+
 /// Writes into the existing folder s.output and prints requested tables; last it writes measurement.json, which lists
-/// what was recorded and dropped, the cost of measurement, and the files. Returns the first error. `trace_error`: why
-/// the trace file ends early, "" if it does not; `unwritten`: records that are therefore not in it.
-result<void> write_task_files(recorder& r, const settings& s, const std::string& trace_error = "",
-                              std::uint64_t unwritten = 0);
+/// what was recorded and dropped, the cost of measurement, and the files. Returns the first error.
+result<void> write_task_files(recorder& r, const settings& s, const more_task_files& more = {});
 
 }  // namespace plx::probe

@@ -10,44 +10,14 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "base/file.hpp"
 #include "base/text.hpp"
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
 #include "trace/profile.hpp"
 #include "trace/task_plots.hpp"
-#include "trace/trace_export.hpp"
 
 namespace plx::probe {
 namespace {
-
-/// Adds a slice's time to the cells that it overlaps, as a share of each cell.
-class grid {
- public:
-  grid(ticks begin, ticks end, std::size_t cells)
-      : begin_(begin),
-        cells_(cells),
-        width_(std::max(1.0, static_cast<double>(end - begin)) / static_cast<double>(cells)) {}
-
-  [[nodiscard]] double width() const { return width_; }
-
-  void add(std::vector<double>& row, const trace_slice& s) const {
-    if (s.end <= s.begin) return;
-    const double from = static_cast<double>(s.begin - begin_) / width_,
-                 to = static_cast<double>(s.end - begin_) / width_;
-    const std::size_t first = std::min(static_cast<std::size_t>(from), cells_ - 1);
-    const std::size_t last = std::min(static_cast<std::size_t>(to), cells_ - 1);
-    for (std::size_t c = first; c <= last; ++c) {
-      const double low = std::max(from, static_cast<double>(c)), high = std::min(to, static_cast<double>(c + 1));
-      row[c] += std::max(0.0, high - low);
-    }
-  }
-
- private:
-  ticks begin_;
-  std::size_t cells_;
-  double width_;
-};
 
 /// The tasks of a worker; empty for a device.
 std::span<const trace_slice> tasks_of(const trace_data& data, std::size_t worker) {
@@ -55,55 +25,69 @@ std::span<const trace_slice> tasks_of(const trace_data& data, std::size_t worker
   return data.workers[worker];
 }
 
-struct name_total {
-  name_id name;
-  double time;
-};
-
-/// Largest first.
-std::vector<name_total> totals(const trace_data& data) {
-  std::vector<name_total> all;
-  for (std::size_t w = 0; w < data.workers.size(); ++w) {
-    for (const trace_slice& s : tasks_of(data, w)) {
-      while (all.size() <= s.name) all.push_back({static_cast<name_id>(all.size()), -1});
-      all[s.name].time = std::max(0.0, all[s.name].time) + static_cast<double>(s.end > s.begin ? s.end - s.begin : 0);
-    }
-  }
-  std::erase_if(all, [](const name_total& n) { return n.time < 0; });
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.time > b.time; });
-  return all;
-}
-
 }  // namespace
 
-concurrency concurrency_over_time(const trace_data& data, std::size_t cells, std::size_t most_names) {
+concurrency_counter::concurrency_counter(std::size_t cells, std::size_t most_names)
+    : cells_(cells), most_names_(most_names) {
   PLX_ASSERT(cells > 0, cells);
-  ticks begin = ~ticks{0}, end = 0;
-  for (std::size_t w = 0; w < data.workers.size(); ++w)
-    for (const trace_slice& s : tasks_of(data, w)) begin = std::min(begin, s.begin), end = std::max(end, s.end);
-  concurrency c;
-  if (end <= begin) return c;
-  const grid cell(begin, end, cells);
-  c.begin_s = begin > data.origin ? seconds(begin - data.origin) : 0;
-  c.cell_s = cell.width() / ticks_per_second();
-  c.other.assign(cells, 0);
-  const auto all = totals(data);
-  std::vector<std::size_t> row_of;  // by name
-  for (const name_total& n : all) {
-    if (row_of.size() <= n.name) row_of.resize(n.name + 1, most_names);
-    if (c.names.size() == most_names) continue;
-    row_of[n.name] = c.names.size();
-    c.names.push_back(n.name);
-    c.running.emplace_back(cells, 0.0);
+}
+
+void concurrency_counter::survey(name_id name, ticks begin, ticks end) {
+  begin_ = std::min(begin_, begin), end_ = std::max(end_, end);
+  if (totals_.size() <= name) totals_.resize(name + std::size_t{1}, -1);
+  totals_[name] = std::max(0.0, totals_[name]) + static_cast<double>(ticks_between(begin, end));
+}
+
+/// The largest ones, largest first.
+void concurrency_counter::choose_names() {
+  std::vector<name_id> all;
+  for (name_id n = 0; n < totals_.size(); ++n)
+    if (totals_[n] >= 0) all.push_back(n);
+  std::stable_sort(all.begin(), all.end(), [this](name_id a, name_id b) { return totals_[a] > totals_[b]; });
+  all.resize(std::min(all.size(), most_names_));
+  row_of_.assign(totals_.size(), most_names_);
+  for (std::size_t i = 0; i < all.size(); ++i) row_of_[all[i]] = i;
+  found_.names = std::move(all);
+  found_.running.assign(found_.names.size(), std::vector<double>(cells_, 0.0));
+  found_.other.assign(cells_, 0);
+}
+
+/// Adds the slice's time to the cells that it overlaps, as a share of each cell.
+void concurrency_counter::add(name_id name, ticks begin, ticks end) {
+  if (found_.other.empty() && end_ > begin_) choose_names();
+  if (end <= begin || name >= row_of_.size() || begin < begin_) return;
+  std::vector<double>& row = row_of_[name] < most_names_ ? found_.running[row_of_[name]] : found_.other;
+  const double width = static_cast<double>(end_ - begin_) / static_cast<double>(cells_);
+  const double from = static_cast<double>(begin - begin_) / width, to = static_cast<double>(end - begin_) / width;
+  const std::size_t first = std::min(static_cast<std::size_t>(from), cells_ - 1);
+  const std::size_t last = std::min(static_cast<std::size_t>(to), cells_ - 1);
+  for (std::size_t c = first; c <= last; ++c) {
+    const double low = std::max(from, static_cast<double>(c)), high = std::min(to, static_cast<double>(c + 1));
+    row[c] += std::max(0.0, high - low);
   }
+}
+
+concurrency concurrency_counter::take(ticks origin) {
+  if (end_ <= begin_) return {};
+  found_.begin_s = begin_ > origin ? seconds(begin_ - origin) : 0;
+  found_.cell_s = seconds(end_ - begin_) / static_cast<double>(cells_);
+  return std::move(found_);
+}
+
+concurrency concurrency_over_time(const trace_data& data, std::size_t cells, std::size_t most_names) {
+  concurrency_counter counter(cells, most_names);
   for (std::size_t w = 0; w < data.workers.size(); ++w)
-    for (const trace_slice& s : tasks_of(data, w))
-      cell.add(row_of[s.name] < most_names ? c.running[row_of[s.name]] : c.other, s);
-  return c;
+    for (const trace_slice& s : tasks_of(data, w)) counter.survey(s.name, s.begin, s.end);
+  for (std::size_t w = 0; w < data.workers.size(); ++w)
+    for (const trace_slice& s : tasks_of(data, w)) counter.add(s.name, s.begin, s.end);
+  return counter.take(data.origin);
 }
 
 result<void> write_concurrency_csv(const trace_data& data, const std::string& path, std::size_t cells) {
-  const concurrency c = concurrency_over_time(data, cells);
+  return write_concurrency_csv(concurrency_over_time(data, cells), path);
+}
+
+result<void> write_concurrency_csv(const concurrency& c, const std::string& path) {
   std::string text = "time_s,running";
   const auto out = std::back_inserter(text);
   for (const name_id n : c.names) (text += ',') += csv_field(name_of(n));
@@ -115,7 +99,7 @@ result<void> write_concurrency_csv(const trace_data& data, const std::string& pa
     for (const auto& row : c.running) fmt::format_to(out, ",{:.4g}", row[i]);
     fmt::format_to(out, ",{:.4g}\n", c.other[i]);
   }
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 namespace {
@@ -139,7 +123,6 @@ result<void> write_scatter_csv(const trace_data& data, const trace_graph& graph,
   result<void> done = (*sink)->write("kind,name,begin_s,value,id,key,worker,wait_s\n");
   std::unordered_map<name_id, std::uint32_t> sparsest;
   for (const trace_graph::task& t : graph.tasks()) sparsest[t.name] = std::max(sparsest[t.name], t.every);
-  trace_names names(csv_field);
   std::string line;
   for (std::size_t i = 0; i < graph.tasks().size() && done; ++i) {
     const trace_graph::task& t = graph.tasks()[i];
@@ -148,8 +131,8 @@ result<void> write_scatter_csv(const trace_data& data, const trace_graph& graph,
     const trace_graph::piece& first = graph.pieces_of(t)[0];
     line.clear();
     const auto out = std::back_inserter(line);
-    fmt::format_to(out, "{},{},{:.9f},{:.9f},", graph.is_device(first.worker) ? "device" : "task", names[t.name],
-                   since(data.origin, first.begin), seconds(graph.length_of(t)));
+    fmt::format_to(out, "{},{},{:.9f},{:.9f},", graph.is_device(first.worker) ? "device" : "task",
+                   csv_field(name_of(t.name)), since(data.origin, first.begin), seconds(graph.length_of(t)));
     if (t.id != 0) fmt::format_to(out, "{}", t.id);
     line += ',';
     if (t.key != no_key) fmt::format_to(out, "{}", t.key);
@@ -277,7 +260,7 @@ std::string kind_graph_dot(const trace_graph& g) {
 }
 
 result<void> write_graph_dot(const trace_graph& g, const std::string& path, std::size_t most_single) {
-  return write_file(path, g.tasks().size() <= most_single ? task_graph_dot(g) : kind_graph_dot(g));
+  return write_measurement(path, g.tasks().size() <= most_single ? task_graph_dot(g) : kind_graph_dot(g));
 }
 
 namespace {
@@ -417,7 +400,7 @@ result<void> write_call_tree_csv(const std::vector<call_path>& tree, const std::
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.9g},{:.9g},{:.6f}\n", p.depth, csv_field(names[i]),
                    csv_field(name_of(p.name)), p.tasks, p.own_s, p.below_s, all_s > 0 ? p.below_s / all_s : 0);
   }
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 namespace {
@@ -455,7 +438,7 @@ result<void> write_job_tables(const job_trace_data& trace, const std::string& fo
                    pieces[i].worker - trace.job.localities[l].first_worker, csv_field(name_of(s.name)),
                    s.key == no_key ? std::string() : fmt::format("{}", s.key), time(s.begin), time(s.end));
   }
-  if (auto r = write_file(folder + "/job_timeline.csv", text); !r) return r;
+  if (auto r = write_measurement(folder + "/job_timeline.csv", text); !r) return r;
 
   std::vector<const trace_message*> parcels;
   for (const trace_message& m : trace.job.messages)
@@ -466,7 +449,7 @@ result<void> write_job_tables(const job_trace_data& trace, const std::string& fo
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.9f},{:.9f}\n", parcels[i]->from, parcels[i]->to,
                    csv_field(name_of(parcels[i]->name)), parcels[i]->bytes, time(parcels[i]->sent),
                    time(parcels[i]->received));
-  return write_file(folder + "/job_parcels.csv", text);
+  return write_measurement(folder + "/job_parcels.csv", text);
 }
 
 }  // namespace plx::probe

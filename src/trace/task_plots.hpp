@@ -25,11 +25,36 @@ struct concurrency {
   std::vector<double> other;                 // [cell]: types without a row
 };
 
+/// Collects it from slices that are passed twice, in any order: for traces that do not fit into memory
+/// (trace/tools/trace_concurrency.hpp). Memory: `cells` numbers per type.
+class concurrency_counter {
+ public:
+  /// Requires: cells > 0.
+  explicit concurrency_counter(std::size_t cells = 1000, std::size_t most_names = 20);
+  /// The first time.
+  void survey(name_id name, ticks begin, ticks end);
+  /// The second time, in the same ticks.
+  void add(name_id name, ticks begin, ticks end);
+  /// Requires: survey() and then add() were called for all slices. `origin`: the start of the run.
+  concurrency take(ticks origin);
+
+ private:
+  void choose_names();
+
+  const std::size_t cells_, most_names_;
+  ticks begin_ = ~ticks{0}, end_ = 0;
+  std::vector<double> totals_;       // by name; below 0: no slice
+  std::vector<std::size_t> row_of_;  // by name; most_names_: other
+  concurrency found_;
+};
+
 /// Covers the first begin to the last end in `cells` cells; values are means, not samples, so short tasks are included.
 /// Requires: cells > 0.
 concurrency concurrency_over_time(const trace_data& data, std::size_t cells = 1000, std::size_t most_names = 20);
 
 /// Columns time_s (the middle of a cell), running (all types), one per type, and "other".
+result<void> write_concurrency_csv(const concurrency& c, const std::string& path);
+/// The same, of concurrency_over_time().
 result<void> write_concurrency_csv(const trace_data& data, const std::string& path, std::size_t cells = 1000);
 
 // Individual tasks, a sample of them, and all samples of counters, as points for a plot.

@@ -19,7 +19,7 @@ class Program:
 
     def run(self, folder, *arguments, **more):
         """The completed process, in a folder; `more` goes to subprocess."""
-        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 120} | more
+        how = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 600} | more
         return subprocess.run([self.path, *arguments], cwd=folder, **how)
 
     def start(self, folder, *arguments, **more):

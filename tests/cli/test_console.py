@@ -80,8 +80,8 @@ def test_the_input_may_have_such_a_name(tmp_path):
 
 def test_plx_exec_counts_and_quotes(tmp_path):
     built("plx-exec")
-    done = subprocess.run([BIN / "plx-exec", "-d", "-o", NAME, "true"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run([BIN / "plx-exec", "-d", "-o", NAME, "true"], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0 and done.stderr.startswith("plx: 1 thread in "), done
     assert done.stderr.count("\n") == 1 and is_plain(done.stderr), done
-    again = subprocess.run([BIN / "plx-exec", "-o", NAME, "true"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    again = subprocess.run([BIN / "plx-exec", "-o", NAME, "true"], cwd=tmp_path, capture_output=True, text=True, timeout=600)
     assert again.returncode == 125 and again.stderr.count("\n") == 1 and is_plain(again.stderr), again

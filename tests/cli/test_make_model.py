@@ -23,7 +23,7 @@ COARSE = [
 
 
 def run(*arguments):
-    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def first_mesh(folder):

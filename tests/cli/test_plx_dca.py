@@ -72,6 +72,8 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     assert len(rows(folder / "one/green.csv")) == 2 * 4 * 32
     assert sorted(path.name for path in (folder / "one/functions").iterdir()) == ["T0.5.h5", "T1.h5"]
     assert json.loads((folder / "one/result.json").read_text()) == {"t_c": None, "complete": True}
+    warnings = [line.removeprefix("plx-dca: ") for line in done.stderr.splitlines() if "warning: " in line]
+    assert warnings and json.loads((folder / "one/run.json").read_text())["message"] == "; ".join(warnings)
     assert not (folder / "one/four_points.csv").exists()
     again = run(folder, "one/config.toml", "--out", "two", "--threads", "3", "--quiet")
     assert again.returncode == 0 and not messages(again)
@@ -96,7 +98,7 @@ print(physics.table(), speed.tasks(), speed.diagnosis(), *summary_lines(facts, "
 """
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     command = [sys.executable, "-B", "-c", source, str(folder / "one")]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     for text in ("qmc/advance", "measurements per second", "finished", "d-wave"):
         assert text in done.stdout
@@ -109,6 +111,7 @@ print(physics.table(), speed.tasks(), speed.diagnosis(), *summary_lines(facts, "
         (["nowhere.toml"], "nowhere.toml"),
         (["in.toml", "--set", "model.uu=3"], "model.u"),
         (["in.toml", "--set", "model.density=2.5"], "model.density"),
+        (["in.toml", "--set", "loop.temperatures=[10000, 1]"], "model.density: at T = 10000: density 0.9: expected one between 0.99"),
         (["in.toml", "--set", "cluster.name=two"], "WIDTHxHEIGHT"),
         (["in.toml", "--set", "cluster.vectors=[1, 2, 2, 4]"], "found 0"),
         (["in.toml", "--set", "pairing.frequencies=40"], "at most loop.frequencies"),
@@ -136,6 +139,7 @@ def test_wrong_input_gets_one_line(folder, arguments, words):
     done = run(folder, *arguments)
     assert done.returncode == 2
     assert words in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+    assert not (folder / "run-dca").exists()
 
 
 def test_too_little_address_space_is_refused_at_the_start(folder):
@@ -178,6 +182,30 @@ def test_inputs_of_dca_plus_plus_run_as_they_are(folder):
     assert (folder / "two/green.csv").read_text() == (folder / "one/green.csv").read_text()
     colder = run(folder, "in.json", "--set", "loop.temperatures=[1.0, 0.5]", "--set", "solver.method=rank_one", "--validate")
     assert colder.stdout.startswith("the input is fine; the run needs 0.0")
+
+
+def test_an_input_of_dca_plus_plus_with_a_fixed_chemical_potential_and_other_keys(folder):
+    text = JSON.replace('"chemical-potential": 0.0, "adjust-chemical-potential": true', '"chemical-potential": -1.5, "adjust-chemical-potential": false')
+    text = text.replace('"measurements": 100,', '"measurements": [40, 100], "sweeps-per-measurement": [1, 2],')
+    text = text.replace('"submatrix-size": 32', '"max-submatrix-size": 32, "neglect-Bennett-updates": false')
+    (folder / "fixed.json").write_text(text)
+    done = run(folder, "fixed.json", "--out", "one")
+    assert done.returncode == 0, done.stderr
+    assert all(row["mu"] == "-1.5" and 0 < float(row["acceptance"]) < 1 and float(row["drift"]) < 1e-8 for row in rows(folder / "one/iterations.csv"))
+    notes = [line for line in done.stderr.splitlines() if "note: fixed.json: " in line]
+    for words in ("/measurements: all iterations use the last number of the list, 100", "per-measurement: all iterations use the last", "without effect on the run: CT-AUX/neglect-Bennett-updates, output"):
+        assert sum(words in note for note in notes) == 1, (words, notes)
+    assert "iteration 2/2: mu  -1.5000" in done.stderr and "accepted 0." in done.stderr
+    assert "the density was not reached" not in done.stderr
+
+
+def test_fewer_walkers_than_workers_get_a_note(folder):
+    less = ("--set", "loop.temperatures=[1.0]")
+    done = run(folder, "in.toml", *less, "--threads", "3")
+    assert done.returncode == 0 and "note: 2 walkers for 3 workers: some workers may be idle; --set solver.walkers=3 uses all" in done.stderr
+    assert "walkers for" not in run(folder, "in.toml", *less, "--threads", "2", "--out", "two").stderr
+    resumed = run(folder, "--resume", "run-dca", "--set", "loop.temperatures=[1.0, 0.9]", "--threads", "3")
+    assert resumed.returncode == 0 and "T 0.9" in resumed.stderr and "walkers for" not in resumed.stderr
 
 
 def test_validate_and_options(folder):

@@ -35,7 +35,7 @@ def whole(folder):
 def test_a_run_stopped_within_iterations_ends_with_the_same_bits(folder):
     """More temperatures than the stops reach; those behind are given up at the end."""
     checkpoint, before = folder / "out/checkpoint.h5", None
-    many = [round(1 - i / 400, 4) for i in range(200)]
+    many = [round(1 - i / 4000, 5) for i in range(2000)]
     child = start(folder, "in.toml", "--out", "out", "--threads", "4", *SLOWER, "--set", f"loop.temperatures={many}")
     for stop in range(6):
         # A run begins with a checkpoint.
@@ -98,7 +98,8 @@ def test_a_full_disk_loses_nothing_that_was_complete(folder):
     larger = ["in.toml", "--quiet", "--set", "loop.frequencies=1024"]
     assert run(folder, *larger, "--out", "whole").returncode == 0
     done = run(folder, *larger, "--out", "out", preexec_fn=limit)
-    assert done.returncode == 2 and len(messages(done)) == 1 and "out/" in messages(done)[0]
+    lines = [line for line in messages(done) if "diagnose.csv" not in line]  # that file grows with the time of the run
+    assert done.returncode == 2 and len(lines) == 1 and "out/" in lines[0], done.stderr
     again = run(folder, "--resume", "out", "--quiet")
     assert again.returncode == 0, again.stderr
     assert results(folder / "out") == results(folder / "whole")

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from children import end_of, wait_for
+from children import end_of, small_pipes, wait_for
 from built import ROOT
 from programs import Program, rows
 
@@ -62,6 +62,72 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     assert run(folder, "in.toml", "--out", "one").returncode == 2
 
 
+def test_free_electrons_are_exact(folder):
+    done = run(folder, "in.toml", "--out", "free", "--set", "model.u=0")
+    assert done.returncode == 0 and "nan" not in done.stdout + done.stderr, done.stderr
+    for row in rows(folder / "free/extrapolated.csv"):
+        assert abs(float(row["value"]) - float(row["exact"])) < 1e-7, row
+    assert all(float(row["eigenvalue_magnetic"]) == 0 for row in rows(folder / "free/iterations.csv"))
+
+
+def names(path):
+    return sorted(entry.name for entry in path.iterdir())
+
+
+def test_parts_of_other_runs_are_removed(folder):
+    vertices = folder / "one/vertices"
+    vertices.mkdir(parents=True)
+    for name in ("F2-2.h5", "F2-10.h5", "F2-7.txt", "F22-0.h5"):
+        (vertices / name).write_text("")
+    assert run(folder, "in.toml", "--out", "one", "--quiet").returncode == 0
+    assert names(vertices) == ["F2-7.txt", "F2.h5", "F22-0.h5", "F3.h5", "F4.h5"]
+
+
+def test_vertices_are_in_hdf5(folder):
+    h5py, np = pytest.importorskip("h5py"), pytest.importorskip("numpy")
+    assert run(folder, "in.toml", "--out", "one", "--quiet").returncode == 0
+    assert names(folder / "one/vertices") == ["F2.h5", "F3.h5", "F4.h5"]
+    with h5py.File(folder / "one/vertices/F4.h5") as file:
+        assert file.attrs["Program"] == b"plx-parquet" and file.attrs["U"] == 1 and file.attrs["Frequencies"] == 4
+        channels, momenta, first = [c.decode() for c in file.attrs["Channels"]], file["Momenta"][:], file.attrs["FirstParticleHole"][0]
+        f, phi, sigma = (file[name][:].view(complex)[..., 0] for name in ("F_w0", "Phi_w0", "Sigma"))
+        assert f.shape == phi.shape == (2, 4, 17, 17) and file["F_w1"].shape == (2, 4, 15, 15, 2)
+        assert np.abs(f - phi)[:, 3, -1, :].max() == 0  # Gamma of the triplet is zero outside, as the bare vertex is
+    at = {tuple(np.round(k, 6)): i for i, k in enumerate(momenta)}
+    row_of = lambda k, n: (int(n) - first) * 2 + k  # noqa: E731
+    for row in rows(folder / "one/vertex.csv"):
+        if row["frequencies"] == "4":
+            q, k, k2 = (at[tuple(round(float(row[x]), 6) for x in names)] for names in (("qx", "qy"), ("kx", "ky"), ("kx2", "ky2")))
+            for i, c in enumerate(channels):
+                found = f[q, i, row_of(k2, row["n2"]), row_of(k, row["n"])]
+                assert abs(found - complex(float(row[f"{c}_re"]), float(row[f"{c}_im"]))) < 1e-9, (row, c)
+    table = [row for row in rows(folder / "one/self_energy.csv") if row["frequencies"] == "4"]
+    expected = np.array([complex(float(row["self_energy_re"]), float(row["self_energy_im"])) for row in table])
+    assert np.abs(sigma.ravel() - expected).max() < 1e-9
+    assert run(folder, "in.toml", "--out", "two", "--quiet", "--set", "output.hdf5=false").returncode == 0
+    assert not (folder / "two/vertices").exists()
+
+
+def test_the_size_of_the_vertices_is_known_before_a_run(folder):
+    size = ["--set", "grid.frequencies=[4, 8]", "--set", "output.vertex=false"]
+    done = run(folder, "in.toml", "--out", "one", *size)
+    line = next(line for line in done.stderr.splitlines() if "GB of memory" in line)
+    expected = float(line.split(", and ")[1].removesuffix(" GB on the disk for vertices (output.hdf5)"))
+    found = 1e-9 * sum(path.stat().st_size for path in (folder / "one/vertices").iterdir())
+    assert done.returncode == 0 and expected < found < 1.1 * expected, (line, found)
+    assert line in run(folder, "in.toml", *size, "--validate").stdout
+    assert "disk" not in run(folder, "in.toml", *size, "--set", "output.hdf5=false", "--validate").stdout
+
+
+def test_comparisons_are_printed_as_a_table(folder):
+    done = run(folder, "--compare-references", "fast", "--threads", "2")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert lines[0].split()[:3] == ["model", "reference", "quantity"] and lines[-1].endswith("differences, 0 missed")
+    assert {"atom,", "dimer,", "2x2,"} == {line.split()[0] for line in lines[1:-1]}
+    assert len(lines) > 25 and "MISSED" not in done.stdout and not list(folder.glob("run-parquet"))
+
+
 def test_a_device_gives_the_files_of_the_workers(folder):
     one = run(folder, "in.toml", "--out", "cpu", "--quiet")
     two = run(folder, "in.toml", "--out", "device", "--quiet", "--set", "run.device=emulated")
@@ -86,8 +152,11 @@ def test_a_missing_device_is_refused_with_one_line(folder):
         (["in.toml", "--set", "model.uu=3"], "model.u"),
         (["in.toml", "--set", "model.temperature=0"], "model.temperature"),
         (["in.toml", "--set", "run.device=gpu"], "run.device"),
+        (["in.toml", "--compare-references"], "--compare-references: expected no input"),
+        (["--compare-references", "fast", "--resume", "run"], "--compare-references: expected no input"),
         (["in.toml", "--set", "model.temperature=1e300"], "in [0.0001, 10000]"),
-        (["in.toml", "--set", "model.u=1e300"], "in [1e-06, 1000]"),
+        (["in.toml", "--set", "model.u=1e300"], "in [0, 1000]"),
+        (["in.toml", "--set", "model.u=1e-200"], "model.u: expected 0 or at least 1e-6"),
         (["in.toml", "--set", "model.t_prime=1e300"], "in [-1000, 1000]"),
         (["in.toml", "--set", "cluster.name=trimer"], "atom, dimer, WIDTHxHEIGHT"),
         (["in.toml", "--set", "cluster.vectors=[1, 2, 2]"], "found 3"),
@@ -119,6 +188,32 @@ def test_runs_that_fail_say_so(folder):
     assert record["program"] == "plx-parquet" and record["status"] == "failed" and "diverges" in record["message"]
 
 
+# The first number of frequencies converges beyond an instability.
+BEYOND = [
+    "in.toml", "--set", "model.u=6", "--set", "model.mu=0", "--set", "model.temperature=0.05", "--set", "loop.tolerance=0.1",
+    "--set", "loop.damping=1", "--set", "loop.history=8", "--set", "output.vertex=false",
+]  # fmt: skip
+WARNING = "warning: grid.frequencies 1: expected eigenvalues below 1, found "
+
+
+def test_a_warning_is_kept_if_a_later_run_fails(folder):
+    done = run(folder, *BEYOND, "--set", "grid.frequencies=[1, 3]", "--out", "out", "--quiet")
+    assert done.returncode == 1 and WARNING in done.stderr and done.stderr.count("\n") == 2, done.stderr
+    record = json.loads((folder / "out/run.json").read_text())
+    assert record["status"] == "failed" and "grid.frequencies 3" in record["message"] and f"; {WARNING}" in record["message"]
+
+
+def test_a_warning_is_kept_if_a_later_run_is_stopped(folder):
+    longer = ["--set", "grid.frequencies=[1, 24]", "--set", "grid.sigma_frequencies=96", "--set", "loop.iterations=100000"]
+    child = start(folder, *BEYOND, *longer, "--out", "out", "--quiet")
+    assert WARNING in child.stderr.readline()
+    child.send_signal(signal.SIGINT)
+    _, errors = end_of(child)
+    assert child.returncode == 130, errors
+    record = json.loads((folder / "out/run.json").read_text())
+    assert record["status"] == "interrupted" and record["message"].startswith(WARNING)
+
+
 def test_a_signal_stops_a_run(folder):
     words = ["in.toml", "--out", "out", "--set", "loop.iterations=100000", "--set", "loop.tolerance=1e-300"]
     child = start(folder, *words)
@@ -146,12 +241,14 @@ def test_a_signal_stops_a_run_within_its_first_iteration(folder):
 
 
 def test_an_exception_leaves_the_status_failed(folder):
-    larger = ["--set", "grid.frequencies=[10, 40]", "--set", "grid.sigma_frequencies=128", "--set", "loop.history=1"]
-    child = start(folder, "in.toml", "--out", "out", *larger)
+    # Some 140 iterations with 10 frequencies; the program gets through half of them before its lines are read.
+    slow = ["--set", "loop.history=0", "--set", "loop.damping=0.15", "--set", "loop.iterations=1000"]
+    larger = ["--set", "grid.frequencies=[10, 40]", "--set", "grid.sigma_frequencies=128", *slow]
+    child = start(folder, "in.toml", "--out", "out", *larger, preexec_fn=small_pipes())
     while "iteration 1:" not in (line := child.stderr.readline()):
         assert line
     pages = int((Path("/proc") / str(child.pid) / "statm").read_text().split()[0])
-    most = pages * resource.getpagesize() + (300 << 20)  # the second number of frequencies needs 530 MB
+    most = pages * resource.getpagesize() + (130 << 20)  # the second number of frequencies needs 260 MB
     resource.prlimit(child.pid, resource.RLIMIT_AS, (most, most))
     _, errors = end_of(child)
     assert child.returncode == 1 and "out of memory" in errors
@@ -180,7 +277,7 @@ def test_a_full_disk_gets_one_line(folder):
     for bytes_, name in ((120000, "vertex.csv"), (4000, "self_energy.csv")):
         out = name.removesuffix(".csv")
         limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (bytes_, bytes_))  # noqa: E731, B023
-        done = run(folder, "in.toml", "--out", out, "--quiet", preexec_fn=limit)
+        done = run(folder, "in.toml", "--out", out, "--quiet", "--set", "output.hdf5=false", preexec_fn=limit)
         assert done.returncode == 2 and done.stderr.count("\n") == 1 and f"{out}/{name}" in done.stderr
         assert all(path.stat().st_size > 0 for path in (folder / out).iterdir())
 

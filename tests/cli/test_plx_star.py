@@ -197,7 +197,7 @@ def test_folder_of_a_run(folder):
     expected = {"config.toml", "run.json", "history.csv", "counters.csv", "profile.csv", "workers.csv", "exact.csv"}
     expected |= {"trace.plxt", "log.txt", "checkpoint/sedov.00000006.h5"}
     expected |= {"waits.csv", "diagnose.csv", "timeline.csv", "concurrency.csv", "scatter.csv"}
-    expected |= {"critical_path.csv", "critical_path.json"}
+    expected |= {"critical_path.csv", "critical_path.json", "flame.svg"}
     expected |= {f"mesh/sedov.0000{i}.{kind}" for i in (0, 1) for kind in ("athdf", "xdmf")}
     assert names == expected
     made = subprocess.run([str(BIN / "plx-trace"), "json", str(out), "-o", "trace.json"], capture_output=True, text=True)
@@ -415,6 +415,35 @@ def test_state_that_floors_cannot_repair(folder):
     assert state["time"] == summary["time"] and len(list(Path("out/mesh").glob("*.athdf"))) == 2
 
 
+def test_an_intended_inflow_is_not_reported(folder):
+    assert run(ROOT / "inputs" / "shu_osher.toml", "--out", "out", "--quiet", "--set", "run.t_end=0.05").returncode == 0
+    names, first, *_, last = rows("out")
+    assert float(last[names.index("out_mass")]) < -0.03 * float(first[names.index("mass")])
+    assert "flowed in" not in Path("out/log.txt").read_text()
+
+
+@pytest.mark.parametrize("sides, warns", [("zero_gradient", True), ("outflow", False)])
+def test_mass_that_flows_in_is_reported_once(folder, sides, warns):
+    (folder / "wind.toml").write_text(f"""
+[problem]
+name = "expressions"
+[expressions]
+density = "1"
+velocity_x = "-x"
+pressure = "0.1"
+[mesh]
+block_size = 8
+lower = [-0.5, -0.5, -0.5]
+upper = [0.5, 0.5, 0.5]
+sides = ["{sides}", "{sides}", "periodic", "periodic", "periodic", "periodic"]
+[run]
+t_end = 0.1
+""")
+    done = run("wind.toml", "--out", "out", "--quiet")
+    assert done.returncode == 0, done
+    assert Path("out/log.txt").read_text().count("has flowed in through zero_gradient sides") == int(warns)
+
+
 def test_an_answer_that_cannot_be_written(folder):
     for question in (["in.toml", "--print-config"], ["in.toml", "--validate"], ["--list-options"]):
         with open("/dev/full", "w") as full:
@@ -457,3 +486,16 @@ def test_no_mesh_file_at_the_start(folder):
     assert run("in.toml", "--out", "out", "--quiet", "--set", "output.mesh_at_start=false").returncode == 0
     assert [p.name for p in Path("out/mesh").glob("*.athdf")] == ["sedov.00000.athdf"]
     assert last_mesh("out")["time"] == json.loads(Path("out/run.json").read_text())["time"]
+
+
+def test_a_damaged_grid_is_one_line_without_messages_of_hdf5(folder):
+    with h5py.File("grid.h5", "w") as file:
+        for name in "xyz":
+            file[name] = [-0.25, 0.25]
+        file["density"], file["pressure"] = np.ones((2, 2, 2)), np.ones((2, 2, 2))
+    grid = ["--set", "problem.name=grid", "--set", "grid.file=grid.h5", "--set", "run.max_steps=1", "--quiet"]
+    assert run("in.toml", *grid, "--out", "good").returncode == 0
+    content = bytearray(Path("grid.h5").read_bytes())
+    content[54] = 0xC8  # the address of the driver's information: HDF5 cannot close what it has opened
+    Path("grid.h5").write_bytes(content)
+    check_refused(run("in.toml", *grid), "grid.file: grid.h5: HDF5 cannot open it")

@@ -19,7 +19,7 @@ SETS = [
 
 
 def run(*words, code=0):
-    done = subprocess.run([PROGRAM, *map(str, words), "--quiet"], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([PROGRAM, *map(str, words), "--quiet"], capture_output=True, text=True, timeout=600)
     assert done.returncode == code, done.stderr
     return done.stderr
 

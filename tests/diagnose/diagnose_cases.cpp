@@ -178,6 +178,32 @@ void io() {
   sender.join();
 }
 
+/// Tasks write data that another process takes slowly, like a slow disk: a pipe holds one piece.
+void slow_writes() {
+  int ends[2];
+  if (pipe(ends) != 0) std::abort();
+  constexpr std::size_t piece = std::size_t{1} << 16;  // the capacity of a pipe
+  constexpr int pieces = 100;
+  const pid_t child = fork();
+  if (child < 0) std::abort();
+  if (child == 0) {
+    static char some[piece];
+    close(ends[1]);
+    do usleep(8'000);
+    while (read(ends[0], some, piece) > 0);
+    _exit(0);
+  }
+  close(ends[0]);
+  task_group g;
+  for (int i = 0; i < pieces; ++i)
+    g.run(named("write"), [&] {
+      static const char text[piece] = {};
+      if (write(ends[1], text, piece) != static_cast<ssize_t>(piece)) std::abort();
+    });
+  g.wait();
+  close(ends[1]);  // ends the child, which is not waited for: then its bytes would count here
+}
+
 /// Steps of four tasks, of which another one in each step takes four times as long as the others.
 void imbalance_that_moves() {
   for (int step = 0; step < 20; ++step) {
@@ -251,13 +277,18 @@ void own_threads_asleep() { beside_threads(false); }
 /// Other programs, which compute or sleep meanwhile.
 void beside_programs(bool computing) {
   pid_t others[4];
+  const pid_t parent = getpid();
   for (pid_t& child : others) {
     child = fork();
     if (child < 0) std::abort();
     if (child != 0) continue;
-    alarm(60);  // if the parent dies
-    for (;;)
-      if (!computing) pause();
+    while (getppid() == parent) {  // otherwise it has died without killing them
+      if (computing)
+        compute(10e-3);
+      else
+        usleep(200'000);
+    }
+    _exit(0);
   }
   compute_on_two();
   for (const pid_t child : others) kill(child, SIGKILL), waitpid(child, nullptr, 0);
@@ -328,6 +359,7 @@ constexpr known_case cases[] = {
     {"memory", 2, memory},
     {"memory_at_once", 2, memory_at_once},
     {"io", 2, io},
+    {"slow_writes", 2, slow_writes},
     {"sleeping", 4, sleeping},
     {"false_sharing", 2, count_up<sizeof(std::atomic<long>)>},
     {"padded", 2, count_up<64>},

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+import children
 import launched
 import pytest
 from built import BIN, ROOT, needs
@@ -29,20 +30,22 @@ most_foreign = 0.1
 CROWDED = ("many_workers", "own_threads", "other_programs")
 
 
-def kept_from_cores_s(pid: int, known: dict) -> float:
-    """How long the threads of the process, including those that have ended, were ready but had no core."""
-    for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        try:
-            known[stat] = 1e-9 * float(stat.read_text().split()[1])
-        except (OSError, IndexError):
-            pass  # the thread has ended
+def kept_from_cores_s(processes: list, known: dict) -> float:
+    """How long the threads of the processes, including those that have ended, were ready but had no core."""
+    for pid in processes:
+        for stat in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            try:
+                known[stat] = 1e-9 * float(stat.read_text().split()[1])
+            except (OSError, IndexError):
+                pass  # the thread has ended
     return sum(known.values())
 
 
-def busy_s() -> float:
-    """The CPU time of all programs of the machine so far."""
-    user, nice, system, _, _, irq, softirq = map(int, Path("/proc/stat").read_text().split(maxsplit=8)[1:8])
-    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+def times_of_cores() -> tuple:
+    """(the CPU time of all programs of the machine so far, how long the host gave its cores to other machines)."""
+    user, nice, system, _, _, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split(maxsplit=9)[1:9])
+    tick_s = 1 / os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq) * tick_s, steal * tick_s
 
 
 def own_s() -> float:
@@ -64,11 +67,32 @@ def raise_priority() -> None:
         pass  # not permitted for this user
 
 
+def watched(command: list, started: int = 0, crowded: bool = False, **how) -> tuple:
+    """Runs a command, which starts this many processes. (The completed process, whether the measurement of the run is valid.)"""
+    begin, (busy_s, stolen_s), foreign_s, known = time.monotonic(), times_of_cores(), own_s(), {}
+    last, longest_s, kept_s, processes = begin, 0.0, 0.0, []
+    child = children.start(command, **how)
+    while child.poll() is None:
+        if len(processes) < 1 + started:
+            processes = [child.pid, *children.children_of(child.pid)]
+        kept_s = kept_from_cores_s(processes, known)
+        longest_s, last = max(longest_s, time.monotonic() - last), time.monotonic()
+        time.sleep(0.02)
+        assert last - begin < 600
+    output, errors = child.communicate()
+    assert child.returncode == 0, errors
+    # After the last look, and while the whole machine is stopped, nothing is known about the threads.
+    longest_s = max(longest_s, time.monotonic() - last)
+    passed_s, (busy_now_s, stolen_now_s) = time.monotonic() - begin, times_of_cores()
+    foreign_s = (busy_now_s - busy_s) - (own_s() - foreign_s)
+    unknown_s = stolen_now_s - stolen_s + max(0.0, longest_s - 0.04)
+    valid = foreign_s + unknown_s <= most_foreign * passed_s if crowded else kept_s + unknown_s <= most_kept * passed_s
+    return subprocess.CompletedProcess(command, 0, output, errors), valid
+
+
 def measured(folder: Path, case: str, first: bool, **settings: str) -> dict:
     """The diagnosis of a run of the case, on two cores, and `valid`: whether other programs have not disturbed it."""
     environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder), **settings}
-    begin, foreign_s, kept_s, known = time.monotonic(), busy_s() - own_s(), 0.0, {}
-    command = [str(PROGRAM), case]
     folder.parent.mkdir(parents=True, exist_ok=True)
 
     def prepare() -> None:
@@ -76,18 +100,19 @@ def measured(folder: Path, case: str, first: bool, **settings: str) -> dict:
         if first:
             raise_priority()
 
-    process = subprocess.Popen(command, env=environment, cwd=folder.parent, preexec_fn=prepare)
-    try:
-        while process.poll() is None:
-            kept_s = kept_from_cores_s(process.pid, known)
-            time.sleep(0.02)
-            assert time.monotonic() - begin < 600
-    finally:
-        process.kill()
-    assert process.returncode == 0
-    passed_s, foreign_s = time.monotonic() - begin, busy_s() - own_s() - foreign_s
-    valid = foreign_s <= most_foreign * passed_s if case in CROWDED else kept_s <= most_kept * passed_s
+    _, valid = watched([PROGRAM, case], crowded=case in CROWDED, env=environment, cwd=folder.parent, preexec_fn=prepare)
     return {**json.loads(parallax("diagnose", "--json", folder)), "valid": valid, "folder": folder}
+
+
+def require(name: str, measure, holds) -> None:
+    """Asserts holds(measure()). A run fails the test only if it is valid; otherwise the measurement shows other programs on
+    the machine, and is repeated."""
+    for _ in range(4):
+        diagnosis = measure()
+        if holds(diagnosis):
+            return
+        assert not diagnosis["valid"], diagnosis
+    pytest.skip(f"other programs used the cores during all runs of {name}")
 
 
 @pytest.fixture(scope="module")
@@ -184,13 +209,19 @@ def test_answers_of_another_locality_that_are_late(tmp_path, case):
     """The root needs an answer that takes 20 ms at once, or 40 ms later."""
     settings = launched.environment(PLX_DIAGNOSE="1", PLX_OUTPUT=str(tmp_path / "run"))
     command = launched.command(2, JOB, case)
-    subprocess.run(command, env=settings, check=True, timeout=600, capture_output=True, preexec_fn=raise_priority)
-    diagnosis = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
-    if case == "late":
-        first = next(found for found in diagnosis["findings"] if found["id"] not in OF_ANY)
-        assert first["id"] == "answers" and first["late"] and first["locality"] == 1
-    else:
-        assert "answers" not in ids(diagnosis)
+
+    def measure() -> dict:
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        _, valid = watched(command, started=2, env=settings, preexec_fn=raise_priority)
+        return {**json.loads(parallax("diagnose", "--json", tmp_path / "run")), "valid": valid}
+
+    def holds(diagnosis: dict) -> bool:
+        if case == "early":
+            return "answers" not in ids(diagnosis)
+        first = next((found for found in diagnosis["findings"] if found["id"] not in OF_ANY), {"id": ""})
+        return first["id"] == "answers" and first["late"] and first["locality"] == 1
+
+    require(case, measure, holds)
 
 
 def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers_of_workers(tmp_path):
@@ -217,18 +248,32 @@ def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers
 @pytest.mark.skipif(not (BIN / "plx-what-if").exists(), reason="plx-what-if is not built")
 def test_the_gain_is_predicted_by_replay(tmp_path):
     run = tmp_path / "run"
-    measured(run, "lock", False, PLX_TRACE="1")
     environment = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
-    diagnosis = json.loads(parallax("diagnose", "--json", run, **environment))
-    first = diagnosis["findings"][0]
-    if first["id"] != "contention":
-        pytest.skip(f"other programs used the cores: the first finding is {first['id']}")
-    predicted = first.get("predicted")
-    if predicted is None:  # the replay is too far off, as other programs used the cores
-        assert "the gain by replay (" in diagnosis["not_judged"]
-        return
-    assert predicted["change"] == 'no waits for the lock "accumulator"' and abs(predicted["error"]) <= 0.15
-    assert predicted["gain"] > 0.5 and "by replay of the trace" in first["text"]
+
+    def measure() -> dict:
+        shutil.rmtree(run, ignore_errors=True)
+        valid = measured(run, "lock", False, PLX_TRACE="1")["valid"]
+        return {**json.loads(parallax("diagnose", "--json", run, **environment)), "valid": valid}
+
+    def holds(diagnosis: dict) -> bool:
+        first = diagnosis["findings"][0]
+        predicted = first.get("predicted")
+        if first["id"] != "contention" or predicted is None:
+            return first["id"] == "contention" and "the gain by replay (" in diagnosis["not_judged"]  # it is too far off
+        named = predicted["change"] == 'no waits for the lock "accumulator"' and "by replay of the trace" in first["text"]
+        return named and abs(predicted["error"]) <= 0.15 and predicted["gain"] > 0.5
+
+    require("lock", measure, holds)
+
+
+def test_blocked_calls_are_reported_with_the_bytes_that_they_moved(check):
+    """6.6 MB in large pieces, and 3.2 kB in small ones."""
+
+    def first(diagnosis):
+        return diagnosis["findings"][0]["id"] == "waiting" and diagnosis["findings"][0]["text"]
+
+    check("slow_writes", lambda diagnosis: first(diagnosis) and "; the program wrote 6." in first(diagnosis))
+    check("io", lambda diagnosis: first(diagnosis) and "; the program" not in first(diagnosis))
 
 
 def test_phases_are_in_the_headline(check):
@@ -328,14 +373,38 @@ threads = [threading.Thread(target=lambda: (together.wait(), time.sleep(0.05))) 
 """
 
 
+EXAMPLE = PROGRAM.parent / "example_23_plx_exec"
+
+
+@pytest.mark.skipif(not (PLX_EXEC.exists() and EXAMPLE.exists()), reason="plx-exec or the example is not built")
+def test_the_lock_of_the_example_of_plx_exec_is_named(tmp_path):
+    """Four threads spend their time in or before one lock; the program is not linked with Parallax."""
+
+    def measure() -> dict:
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        done, valid = watched([PLX_EXEC, "-d", "-o", tmp_path / "run", EXAMPLE])
+        assert done.stdout == "160 entries\n"
+        return {**json.loads(parallax("diagnose", "--json", tmp_path / "run")), "valid": valid}
+
+    def holds(diagnosis: dict) -> bool:
+        found = next((found for found in diagnosis["findings"] if found["id"] not in OF_ANY), {"id": ""})
+        return found["id"] == "contention" and '"table_lock"' in found["text"] and found["share"] > 0.4
+
+    require("the example", measure, holds)
+
+
 @pytest.mark.skipif(not PLX_EXEC.exists(), reason=f"{PLX_EXEC} is not built")
 @pytest.mark.parametrize("diagnose", [["-d"], []])
 def test_threads_at_the_end_of_a_run_do_not_shorten_it(tmp_path, diagnose):
     """Main alone for 1 s, then eight threads for 50 ms: the run is longer than 1 s, and one thread ran for most of it."""
-    command = [str(PLX_EXEC), *diagnose, "-o", str(tmp_path / "run"), sys.executable, "-c", THREADS]
-    subprocess.run(command, check=True, timeout=600, capture_output=True)
-    diagnosis = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
-    assert diagnosis["figures"]["wall_s"] >= 1.0 and diagnosis["headline"].startswith("9 threads")
-    assert finding(diagnosis, "serial").get("serial_s", 0) >= 0.9
+
+    def measure() -> dict:
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        _, valid = watched([PLX_EXEC, *diagnose, "-o", tmp_path / "run", sys.executable, "-c", THREADS])
+        diagnosis = json.loads(parallax("diagnose", "--json", tmp_path / "run"))
+        assert diagnosis["figures"]["wall_s"] >= 1.0 and diagnosis["headline"].startswith("9 threads")
+        return {**diagnosis, "valid": valid}
+
+    require("the threads", measure, lambda diagnosis: finding(diagnosis, "serial").get("serial_s", 0) >= 0.9)
     text = parallax("compare", tmp_path / "run", tmp_path / "run")
     assert "the same was measured in both" in text and "Threads" in text

@@ -5,11 +5,14 @@
 
 #if defined(LIBRARY)
 
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+
+#include "waits_in_futex.h"
 
 namespace {
 
@@ -29,10 +32,12 @@ void outer() {
   one.join();
   two.join();
   std::promise<int> promise;
+  std::atomic<int> waiter{0};
   std::thread maker([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    while (waiter == 0 || waits_in_futex(waiter) == 0) std::this_thread::yield();
     promise.set_value(7);
   });
+  waiter = own_thread_id();
   std::printf("future %d\n", promise.get_future().get());
   maker.join();
 }

@@ -1,10 +1,13 @@
 /* OpenMP compiled by GCC, with known counts: 5 unequal regions of 2 threads, a loop, tasks that wait for tasks, tasks
  * with data of their own, a loop of tasks, barriers, locks. The output does not depend on measurement. */
 #include <omp.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "waits_in_futex.h"
 
 static double now_s(void) {
   struct timespec t;
@@ -16,10 +19,22 @@ static void compute(double span_s) {
   }
 }
 
+/* The second thread waits before the first computes. */
 static void unequal_regions(void) {
   for (int k = 0; k < 5; ++k) {
-#pragma omp parallel num_threads(2)
-    compute(omp_get_thread_num() == 0 ? 0.06 : 0.001);
+    int second = 0;
+#pragma omp parallel num_threads(2) shared(second)
+    if (omp_get_thread_num() != 0) {
+      compute(0.001);
+#pragma omp atomic write
+      second = own_thread_id();
+    } else if (omp_get_num_threads() == 2) {
+      for (int thread = 0; thread == 0 || !waits_in_futex(thread); sched_yield()) {
+#pragma omp atomic read
+        thread = second;
+      }
+      compute(0.06);
+    }
   }
 }
 

@@ -1,10 +1,9 @@
 // Threads with known numbers of waits: the counts are exact because each wait is enforced. The output does not depend
 // on measurement. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, running,
-// last_thread]
+// computing, last_thread]
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,13 +13,14 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <future>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "waits_in_futex.h"
 
 std::mutex queue_lock;  // NOLINT: found by its name
 std::shared_mutex table_lock;
@@ -37,28 +37,17 @@ std::atomic<int> waiting_thread[8];
 
 // Called by a thread that is about to wait.
 void will_wait() {
-  waiting_thread[announced++] = static_cast<int>(syscall(SYS_gettid));
+  waiting_thread[announced++] = own_thread_id();
   ++about_to_wait;
 }
 
-char state_of(int thread) {
-  char text[256] = "", state = 0;
-  const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
-  std::FILE* file = std::fopen(path.c_str(), "r");
-  if (file == nullptr) return state;
-  const bool read = std::fgets(text, sizeof text, file) != nullptr;
-  std::fclose(file);
-  const char* end_of_name = read ? std::strrchr(text, ')') : nullptr;
-  if (end_of_name != nullptr) state = end_of_name[2];
-  return state;
-}
 bool sleeps(int thread) { return state_of(thread) == 'S'; }
 
 // A holder keeps the lock until the others wait, and for some more time.
 void let_wait(int n) {
   while (about_to_wait < n) std::this_thread::yield();
   for (int i = 0; i < n; ++i)
-    while (!sleeps(waiting_thread[i])) std::this_thread::yield();
+    while (waits_in_futex(waiting_thread[i]) == 0) std::this_thread::yield();
   std::this_thread::sleep_for(hold);
 }
 
@@ -205,11 +194,23 @@ int end(const std::string& how) {
     static std::atomic<int> thread{0};
     std::thread([] {
       pthread_setname_np(pthread_self(), "endless");
-      thread = static_cast<int>(syscall(SYS_gettid));
+      thread = own_thread_id();
       for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
     }).detach();
     while (thread == 0 || !sleeps(thread)) std::this_thread::yield();
     std::this_thread::sleep_for(hold);
+  }
+  if (how == "computing") {  // threads compute, and wait for one another, while the process ends
+    static std::mutex often;
+    static std::atomic<long> turns{0};
+    for (int i = 0; i < 8; ++i)
+      std::thread([] {
+        for (;;) {
+          const std::lock_guard lock(often);
+          for (int k = 0; k < 1000; ++k) turns.fetch_add(1, std::memory_order_relaxed);
+        }
+      }).detach();
+    while (turns < 20'000'000) std::this_thread::sleep_for(hold);
   }
   if (how == "last_thread") {  // it ends after the main thread, and its output is written at the end of the process
     std::thread([] {
@@ -219,7 +220,9 @@ int end(const std::string& how) {
     pthread_exit(nullptr);
   }
   if (how == "two_on_one_core") {
+    static std::barrier both(2);
     const auto compute = [] {
+      both.arrive_and_wait();
       timespec now{};
       do clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
       while (now.tv_sec == 0 && now.tv_nsec < 300'000'000);
@@ -234,11 +237,11 @@ int end(const std::string& how) {
     sem_init(&never, 0, 0);
     pthread_t t;
     const auto wait_for_ever = [](void*) -> void* {
-      thread = static_cast<int>(syscall(SYS_gettid));
+      thread = own_thread_id();
       return sem_wait(&never), nullptr;
     };
     pthread_create(&t, nullptr, wait_for_ever, nullptr);
-    while (thread == 0 || !sleeps(thread)) std::this_thread::yield();
+    while (thread == 0 || waits_in_futex(thread) == 0) std::this_thread::yield();
     std::this_thread::sleep_for(hold);
     pthread_cancel(t);
     void* value = nullptr;

@@ -68,8 +68,12 @@ TEST(PlxExec, CountsThreadsAndWaits) {
 TEST(PlxExec, RunDelayIsReportedPerThread) {
   if (!exists("/proc/self/schedstat")) GTEST_SKIP() << "this system does not count it";
   const std::string folder = fresh_folder();
+  std::string core = run("taskset -pc $$").out;  // "...: 0,2-5": the first one allowed
+  core = core.substr(core.rfind(' ') + 1);
+  core = core.substr(0, core.find_first_of(",-\n"));
   // Two threads compute for 0.3 s of processor time each on one core, so one of them is without a core at any time.
-  EXPECT_EQ(run("exec taskset -c 0 %BIN%/plx-exec -q -o " + folder + " %BIN%/locks two_on_one_core").exit_code, 0);
+  EXPECT_EQ(
+      run("exec taskset -c " + core + " %BIN%/plx-exec -q -o " + folder + " %BIN%/locks two_on_one_core").exit_code, 0);
   const table threads = where(read_csv(folder + "/threads.csv"), "function", "lambda#");
   double ready_s = 0;
   for (const auto& t : threads) {
@@ -309,10 +313,42 @@ TEST(PlxExec, HelpAndVersion) {
 
 TEST(PlxExec, CountersAreSampledWithoutARuntime) {
   const std::string folder = fresh_folder();
-  const outcome o = measure(folder, "%BIN%/locks", "-q --plx:sample-interval=0.01");
+  // Runs until a sample has been written, or fails after 300 s or more; another one follows at the end.
+  const std::string wait = "sh -c 'i=0; until grep -qs idle-rate " + folder +
+                           "/counters.csv; do sleep 0.01; i=$((i+1)); [ $i -lt 30000 ] || exit 1; done'";
+  const outcome o = measure(folder, wait, "-q --plx:sample-interval=0.01");
+  EXPECT_EQ(o.exit_code, 0);
   EXPECT_THAT(o.err, IsEmpty());
   for (const char* name : {"/threads{locality#0/total}/idle-rate", "/machine/memory/resident"})
     EXPECT_GE(where(read_csv(folder + "/counters.csv"), "name", name).size(), 2u) << name;
+}
+
+TEST(PlxExec, StacksAreSampled) {
+  const std::string folder = fresh_folder();
+  const std::string loop = "sh -c 'i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done'";
+  EXPECT_THAT(measure(folder, loop, "-q --plx:sample-stacks=1000").err, IsEmpty());
+  const auto rows = where(read_csv(folder + "/stacks.csv"), "task", "main");
+  EXPECT_GE(rows.size(), 1u);
+  EXPECT_TRUE(exists(folder + "/stacks.svg"));
+}
+
+TEST(PlxExec, SamplesOfThreadsThatRunAtTheEndBelongToTheirTimers) {
+  for (int i = 0; i < 3; ++i) {
+    const std::string folder = fresh_folder();
+    const outcome o = measure(folder, "%BIN%/locks computing", "-q --plx:sample-stacks=1000");
+    EXPECT_EQ(o.exit_code, 0);
+    EXPECT_THAT(o.err, IsEmpty());
+    const auto all = read_csv(folder + "/stacks.csv");
+    EXPECT_GE(all.size(), 2u);
+    EXPECT_EQ(where(all, "task", "unnamed").size(), 0u);  // within waits, too
+  }
+}
+
+TEST(PlxExec, StacksAreWrittenBeforeASignalEndsTheProgram) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/locks segv", "-q --plx:sample-stacks=1000").exit_code, 128 + SIGSEGV);
+  for (const char* name : {"threads.csv", "waits.csv", "stacks.csv", "measurement.json"})
+    EXPECT_TRUE(exists(folder + "/" + name)) << name;
 }
 
 TEST(PlxExec, TheFileOfTheLivePageIsRemovedAtTheEnd) {

@@ -9,17 +9,22 @@
 #include <new>
 #include <thread>
 
+#include "waits_in_futex.h"
+
 namespace {
 
-/// Another thread holds the mutex for some time, and this thread waits for it.
+/// Another thread holds the mutex until this thread waits for it, and for some more time.
 [[gnu::always_inline]] inline void contend(std::mutex& m, int hold_ms) {
   std::atomic<bool> held{false};
+  std::atomic<int> waiter{0};
   std::thread holder([&] {
     const std::lock_guard lock(m);
     held = true;
+    while (waiter == 0 || waits_in_futex(waiter) == 0) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(hold_ms));
   });
   while (!held) std::this_thread::yield();
+  waiter = own_thread_id();
   const std::lock_guard lock(m);
   holder.join();
 }
@@ -52,14 +57,17 @@ struct account {
 void heap() {
   const auto a = std::make_unique<account>();
   std::atomic<bool> held{false};
+  std::atomic<int> waiter{0};
   std::thread one([&] {
     const std::lock_guard lock(a->lock);
     held = true;
+    while (waiter == 0 || waits_in_futex(waiter) == 0) std::this_thread::yield();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ++a->sum;
   });
   std::thread two([&] {
     while (!held) std::this_thread::yield();
+    waiter = own_thread_id();
     const std::lock_guard lock(a->lock);
     ++a->sum;
   });

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -102,6 +103,35 @@ def test_a_crash_leaves_the_trace_and_names_the_task(tmp_path, case):
     assert all(900 <= e["dur"] for e in relaxed)
     (guilty,) = slices(trace, "guilty")
     assert guilty["args"] == {"key": 77, "running": True} and guilty["tid"] == about["worker"]
+
+
+def frames_of(run: Ended) -> tuple:
+    """Names without namespaces and offsets of the printed frames, and the places in the file."""
+    stack = run.trace()["otherData"]["stack"]
+    if len(stack) == 1:
+        pytest.skip("callers are not found on this system")
+    printed = [line for line in run.err.splitlines() if line.startswith("  #")]
+    plain = [re.sub(r"^ *#\d+ (to #\d+ )?", "", line) for line in printed]
+    names = [line.rpartition("(")[0].strip().split("::")[-1] for line in plain]
+    return names, [line.rpartition("(")[2].rstrip(")") for line in plain], stack
+
+
+@pytest.mark.parametrize(
+    "case, calls", [("segv", ["write_to", "run"]), ("terminate", ["throws<...>", "run"]), ("exception", ["get", "main"])]
+)
+def test_the_call_stack_is_printed_and_in_the_file(tmp_path, case, calls):
+    names, places, stack = frames_of(ended(tmp_path, case))
+    at = names.index(calls[0])
+    assert names[at : at + len(calls)] == calls
+    assert stack[at].startswith(f"{PROGRAM}+0x")
+    assert [Path(place).name for place in stack] == places
+
+
+def test_frames_of_a_recursion_share_a_line(tmp_path):
+    run = ended(tmp_path, "overflow")
+    names, _, stack = frames_of(run)
+    assert names == ["endless", "endless"] and len(stack) > 20
+    assert f"  #1 to #{len(stack) - 1} " in run.err and "  and further callers" in run.err
 
 
 def test_slices_of_a_worker_never_overlap(tmp_path):

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "messages.hpp"
+#include "rings.hpp"
 #include "shm.hpp"
 
 namespace {
@@ -94,6 +95,39 @@ TEST(FuzzCorpus, EveryRingIsRead) {
     read += fuzz::play_ring(bytes.data(), bytes.size());
   }
   EXPECT_GT(read, 20u);
+}
+
+TEST(FuzzCorpus, EveryInputOfTheRingsOfATransportIsPlayed) {
+  const auto files = files_in(std::filesystem::path(PLX_FUZZ_CORPUS) / "rings");
+  ASSERT_GT(files.size(), 20u);
+  fuzz::rings_outcome all;
+  for (const auto& f : files) {
+    SCOPED_TRACE(f.filename().string());
+    const auto bytes = contents(f);
+    const fuzz::rings_outcome one = fuzz::play_rings(bytes.data(), bytes.size());
+    all.received += one.received, all.invalid += one.invalid, all.sent += one.sent, all.wake_ups += one.wake_ups;
+  }
+  EXPECT_GT(all.received, 20u);
+  EXPECT_GT(all.invalid, 3u);
+  EXPECT_GT(all.sent, 5u);
+  EXPECT_GT(all.wake_ups, 1u);
+}
+
+TEST(FuzzCorpus, InvalidSizesInARingEndIt) {
+  const auto play = [](const char* name) {
+    const auto bytes = contents(std::filesystem::path(PLX_FUZZ_CORPUS) / "rings" / "seeds" / name);
+    EXPECT_GT(bytes.size(), 4u) << name;
+    return fuzz::play_rings(bytes.data(), bytes.size());
+  };
+  EXPECT_EQ(play("messages").received, 2u);
+  EXPECT_EQ(play("long_message").received, 1u);
+  EXPECT_EQ(play("no_bytes").invalid, 1u);
+  EXPECT_EQ(play("no_bytes").received, 1u) << "of the other neighbour";
+  EXPECT_EQ(play("too_many_bytes").invalid, 1u);
+  EXPECT_EQ(play("sent").sent, 3u);
+  EXPECT_EQ(play("asleep").wake_ups, 1u);
+  EXPECT_EQ(play("lost").received, 1u);
+  EXPECT_EQ(play("for_ever").received, 32u);
 }
 
 // Data written by neighbours: calls complete or fail.

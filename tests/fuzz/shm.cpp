@@ -11,10 +11,12 @@
 #include "base/assert.hpp"
 #include "net/collectives.hpp"
 #include "net/core/node.hpp"
+#include "net/group/groups.hpp"
 #include "net/group/shm_messages.hpp"
 #include "net/parcels/frame.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"
+#include "script.hpp"
 
 namespace fuzz {
 
@@ -42,30 +44,6 @@ enum step : std::uint8_t {
   asleep,   ///< whether the neighbour reports that it sleeps
   polls,    ///< the number of polls
   awaited   ///< a task waits for the last call during the following steps
-};
-
-// Reads numbers from the input; zeros after its end.
-class script {
- public:
-  script(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
-  [[nodiscard]] bool any() const { return left_ != 0; }
-  template <class T>
-  T number() {
-    T n{};
-    bytes(&n, sizeof n);
-    return n;
-  }
-  std::uint8_t byte() { return number<std::uint8_t>(); }
-  std::size_t bytes(void* to, std::size_t n) {
-    n = std::min(n, left_);
-    if (n != 0) std::memcpy(to, at_, n);
-    at_ += n, left_ -= n;
-    return n;
-  }
-
- private:
-  const std::uint8_t* at_;
-  std::size_t left_;
 };
 
 // A transport without peers: it checks what is sent.
@@ -181,8 +159,8 @@ class play {
         peer_(peer),
         script_(s),
         groups_{communicator("two", {here, peer}), communicator("three", {here, peer, silent})},
-        ids_{net::collective::find_group(n, "two", {here, peer}).id(),
-             net::collective::find_group(n, "three", {here, peer, silent}).id()} {}
+        ids_{n.get<net::collective::groups>().named("two", {here, peer}).id(),
+             n.get<net::collective::groups>().named("three", {here, peer, silent}).id()} {}
 
   void steps() {
     while (script_.any() && !node_.is_lost(peer_)) take_step();

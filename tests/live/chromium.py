@@ -75,8 +75,7 @@ class Chromium:
         self._session = None
         self.events: list[dict] = []
         try:
-            targets = self.call("Target.getTargets")["targetInfos"]
-            page = next(t for t in targets if t["type"] == "page")
+            page = self._first_page()
             self._session = self.call("Target.attachToTarget", targetId=page["targetId"], flatten=True)["sessionId"]
             for domain in ("Page", "Runtime", "Log", "Network"):
                 self.call(f"{domain}.enable")
@@ -85,6 +84,17 @@ class Chromium:
         except BaseException:
             self.close()
             raise
+
+    def _first_page(self, timeout_s: float = 300) -> dict:
+        """The browser answers before it has opened its page."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            for target in self.call("Target.getTargets")["targetInfos"]:
+                if target["type"] == "page":
+                    return target
+            if time.monotonic() > deadline:
+                raise PageError(f"no page within {timeout_s} s")
+            time.sleep(0.1)
 
     def __enter__(self) -> Chromium:
         return self
@@ -160,15 +170,23 @@ class Chromium:
                 raise PageError(f"waited {timeout_s} s for {expression}")
             time.sleep(0.1)
 
-    def click(self, selector: str) -> None:
-        """Clicks the mouse in the middle of the element."""
-        box = self.value(
-            f"(e => {{ e.scrollIntoView({{block: 'nearest'}}); const b = e.getBoundingClientRect();"
-            f" return [b.x + b.width / 2, b.y + b.height / 2]; }})(document.querySelector({json.dumps(selector)}))"
-        )
-        self.mouse("mouseMoved", *box)
-        self.mouse("mousePressed", *box)
-        self.mouse("mouseReleased", *box)
+    def click(self, selector: str, timeout_s: float = 300) -> None:
+        """Clicks the mouse in the middle of the element. It may move between the look and the click, which is then repeated."""
+        name = json.dumps(selector)
+        deadline = time.monotonic() + timeout_s
+        while True:
+            box = self.value(
+                f"(e => {{ window.was_clicked = false; document.addEventListener('click', c => {{ window.was_clicked ||="
+                f" c.target.closest({name}) !== null; }}, {{capture: true, once: true}});"
+                " e.scrollIntoView({block: 'nearest'}); const b = e.getBoundingClientRect();"
+                f" return [b.x + b.width / 2, b.y + b.height / 2]; }})(document.querySelector({name}))"
+            )
+            for kind in ("mouseMoved", "mousePressed", "mouseReleased"):
+                self.mouse(kind, *box)
+            if self.value("window.was_clicked"):
+                return
+            if time.monotonic() > deadline:
+                raise PageError(f"clicks missed {selector} for {timeout_s} s")
 
     def mouse(self, kind: str, x: float, y: float) -> None:
         button = "none" if kind == "mouseMoved" else "left"

@@ -31,11 +31,11 @@ t_end = 1000.0
 class Run:
     """A running plx-star, until it is stopped."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, *settings: str):
         self.folder = folder
         (folder / "in.toml").write_text(INPUT)
         self.process = subprocess.Popen(
-            [str(PROGRAM), "in.toml", "--out", "run", "--quiet", "--threads", "2", "--plx:serve=127.0.0.1:0"],
+            [str(PROGRAM), "in.toml", "--out", "run", "--quiet", "--threads", "2", "--plx:serve=127.0.0.1:0", *settings],
             cwd=folder,
             stdout=subprocess.DEVNULL,
             stderr=(folder / "stderr.txt").open("w"),
@@ -55,7 +55,7 @@ class Run:
 
     def get(self, path: str) -> tuple[int, str, str]:
         """Status, type and text of the response."""
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=300)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=600)
         connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
         answer = connection.getresponse()
         text = answer.read().decode("utf-8")

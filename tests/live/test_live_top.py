@@ -15,6 +15,8 @@ import termios
 import time
 from pathlib import Path
 
+import children
+
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-B", "-m", "parallax", "top"]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "python"), "PYTHONIOENCODING": "utf-8", "TERM": "xterm"}
@@ -28,7 +30,7 @@ class Terminal:
         self.resize(24, 80)
         self.before = termios.tcgetattr(slave)
         self.slave = slave
-        self.process = subprocess.Popen(arguments, cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=ENVIRONMENT)
+        self.process = children.start(arguments, cwd=cwd, stdin=slave, stdout=slave, stderr=slave, env=ENVIRONMENT)
         self.rows: dict = {}
         self.all = b""
 
@@ -47,11 +49,18 @@ class Terminal:
             assert time.monotonic() < end, f"waited for {pattern}; the screen is\n" + "\n".join(self.rows.values())
             self.read()
 
+    def wait_for_last_line(self, number: int, timeout_s: float = 300) -> None:
+        """Until the screen ends with this line, and a picture of it has arrived completely."""
+        end = time.monotonic() + timeout_s
+        while max(self.rows, default=0) != number or "q quit" not in self.rows[number]:
+            assert time.monotonic() < end, f"waited for line {number}; the screen is\n" + "\n".join(self.rows.values())
+            self.read()
+
     def type(self, text: str) -> None:
         os.write(self.master, text.encode())
 
     def close(self) -> int:
-        code = self.process.wait(timeout=300)
+        code = self.process.wait(timeout=600)
         self.read()
         assert termios.tcgetattr(self.slave) == self.before, "the terminal's settings are restored"
         assert self.all.rstrip().endswith(b"\x1b[?1049l") and b"\x1b[?25h" in self.all
@@ -63,8 +72,9 @@ class Terminal:
 def test_it_shows_the_program_and_handles_keys(run):
     terminal = Terminal([*COMMAND, "run"], run.folder)
     terminal.wait(r"plx-star  running")
-    terminal.wait(r"■ star\.stage +[\d.]+( k)? +[\d.]+( k)? ")
-    assert all(len(line) <= 80 for line in terminal.rows.values()) and max(terminal.rows) == 24
+    terminal.wait(r"■ star\.stage +[\d.]+( [kM])? +[\d.]+( [kM])? ")
+    terminal.wait_for_last_line(24)
+    assert all(len(line) <= 80 for line in terminal.rows.values())
     terminal.type("c")
     terminal.wait("/machine/memory/resident|/live/")
     terminal.type("/wait mutex\r")
@@ -75,11 +85,7 @@ def test_it_shows_the_program_and_handles_keys(run):
     terminal.wait(r"star\.stage")
     terminal.resize(30, 120)
     terminal.process.send_signal(signal.SIGWINCH)
-    for _ in range(6000):
-        terminal.read()
-        if max(terminal.rows) == 30:
-            break
-    assert max(terminal.rows) == 30 and "q quit" in terminal.rows[30]
+    terminal.wait_for_last_line(30)
     terminal.type("q")
     assert terminal.close() == 0
 
@@ -87,6 +93,7 @@ def test_it_shows_the_program_and_handles_keys(run):
 def test_it_remains_when_the_run_ends_and_reports_it(run):
     terminal = Terminal([*COMMAND, run.url], run.folder)
     terminal.wait("running")
+    terminal.wait(r"star\.stage")
     run.interrupt()
     terminal.wait("run ended")
     terminal.wait(r"star\.stage")

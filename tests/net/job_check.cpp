@@ -10,8 +10,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -23,6 +26,8 @@
 #include "net/group/shm_messages.hpp"
 #include "net/job.hpp"
 #include "net/locality.hpp"
+#include "net/start/bootstrap.hpp"
+#include "net/transport/transport.hpp"
 #include "rt/thread.hpp"
 
 namespace {
@@ -42,14 +47,15 @@ double sum_of(const std::vector<double>& values) {
   return s;
 }
 void talk(int n) {
+  const std::vector<locality_id> others = find_remote_localities();  // at the start: one may be lost meanwhile
   std::vector<future<std::uint64_t>> squares;
-  for (const locality_id to : find_remote_localities())
+  for (const locality_id to : others)
     for (int i = 0; i < n; ++i) squares.push_back(async<&square>(to, i));
   std::uint64_t sum = 0, expected = 0;
   for (auto& s : squares) sum += s.get();
   for (int i = 0; i < n; ++i) expected += std::uint64_t(i) * std::uint64_t(i);
-  if (sum != expected * find_remote_localities().size()) throw std::logic_error("the squares are wrong");
-  for (const locality_id to : find_remote_localities())
+  if (sum != expected * others.size()) throw std::logic_error("the squares are wrong");
+  for (const locality_id to : others)
     if (async<&sum_of>(to, std::vector<double>(300'000, 1.0)).get() != 300'000.0)
       throw std::logic_error("the sum is wrong");
 }
@@ -72,8 +78,31 @@ void flood(int n) {
 
 /// Stops this process for some seconds, as a debugger does.
 void stop_for(int s) {
-  const std::string later = "(sleep " + std::to_string(s) + "; kill -CONT " + std::to_string(getpid()) + ") &";
+  const std::string pid = std::to_string(getpid());
+  const std::string stopped = "until grep -q 'State:.T' /proc/" + pid + "/status; do sleep 0.05; done";
+  const std::string later = "(" + stopped + "; sleep " + std::to_string(s) + "; kill -CONT " + pid + ") &";
   if (std::system(later.c_str()) == 0) std::raise(SIGSTOP);
+}
+/// The victim dies while the job starts: at once, when it has been started by PMIx or MPI, or when it has connected
+/// to the others.
+void die_at_start(int victim, std::string_view when, double deadline_s) {
+  const char* const rank = net::detail::launched_by();
+  if (rank == nullptr || std::atoi(std::getenv(rank)) != victim) return;
+  std::unique_ptr<net::bootstrap> start;
+  std::unique_ptr<net::transport> carrier;
+  const auto name = net::choose_transport().value();
+  // The others may exceed their deadline first, on a busy machine; then this one fails too, and still dies.
+  if (when != "at-once") {
+    if (auto started = net::find_bootstrap(name, deadline_s)) start = std::move(*started);
+  }
+  if (start != nullptr && when == "connected") {
+    if (auto connected = net::find_transport(name, *start, deadline_s)) carrier = std::move(*connected);
+  }
+  std::raise(SIGKILL);
+}
+/// Reports why the job did not start.
+void fail_to_start(const job_options& options) try { job j(options); } catch (const job_error& e) {
+  e.report("job_check");
 }
 /// Ends with locality_lost.
 void call_until_lost(locality_id who) {
@@ -88,6 +117,71 @@ void write_results() {
   if (!written) throw std::runtime_error("cannot write the results: " + why);
 }
 
+/// The others call it, and one locality notices nothing for a second: the next one; of six or more, one that learns
+/// of the failure from others only.
+void call_with_pause_until_lost(locality_id who) {
+  const unsigned n = locality_count();
+  if (find_here() == (who + (n < 6 ? 1 : 3)) % n) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+  }
+  call_until_lost(who);
+}
+/// One of the localities prints how the job has ended.
+int report_end(job& j, void (*f)(locality_id), locality_id who) {
+  try {
+    j.run([f, who] { f(who); });
+  } catch (const std::exception& e) {
+    const auto* lost = dynamic_cast<const locality_lost*>(&e);
+    if (j.home().run([error = std::current_exception()] { return reports_failure(error); }))
+      std::fprintf(stderr, "job_check %u: %s\n", j.here(), lost != nullptr ? lost->first().what() : e.what());
+    return 3;
+  }
+  return 0;
+}
+void die_and_call(locality_id who) {
+  if (find_here() == who) {
+    this_thread::sleep_for(std::chrono::milliseconds(300));
+    std::raise(SIGKILL);
+  }
+  call_with_pause_until_lost(who);
+}
+void throw_and_call(locality_id who) {
+  if (find_here() == who) throw std::runtime_error("no such file");
+  call_with_pause_until_lost(who);
+}
+void throw_on_all(locality_id) { throw std::runtime_error("no such file"); }
+
+/// Busy until the file exists: without polling, if this process has one worker.
+void wait_for_file(const char* path) {
+  while (access(path, F_OK) != 0) {
+  }
+}
+void make_file(const char* path) {
+  std::FILE* const file = std::fopen(path, "w");
+  if (file == nullptr) throw std::runtime_error(std::string("cannot write ") + path);
+  std::fclose(file);
+}
+/// The locality `late` throws after another one has reported its failure, of which it has not read a message before.
+int throw_one_later(job& j, locality_id late) {
+  try {
+    j.run([late] {
+      if (find_here() == late) wait_for_file("reported");
+      throw_on_all(late);
+    });
+  } catch (const std::exception& e) {
+    if (j.home().run([error = std::current_exception()] { return reports_failure(error); })) {
+      std::fprintf(stderr, "job_check %u: %s\n", j.here(), e.what());
+      make_file("reported");
+    }
+    if (j.here() == late) make_file("decided");
+    wait_for_file("decided");  // no locality has left the job before
+    return 3;
+  }
+  return 0;
+}
+
 int run(job& j, const std::string& name, locality_id who, int seconds) {
   if (name == "talk") {
     j.run([] { talk(3000); });
@@ -98,6 +192,11 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
     std::printf("count %u %llu %llu\n", j.here(), static_cast<unsigned long long>(c.parcels_sent),
                 static_cast<unsigned long long>(c.parcels_received));
     std::fflush(stdout);
+  } else if (name == "end-late") {
+    j.run([] { talk(300); });
+    if (j.here() == who) stop_for(seconds);
+    if (j.here() == 0)
+      std::this_thread::sleep_for(std::chrono::seconds(1));  // the other one has probably stopped by then
   } else if (name == "calls") {
     j.run([] { check_calls(); });
     const auto by_memory = j.node().get<net::collective::shm_messages>().counted().sent;
@@ -115,7 +214,7 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
   } else if (name == "throw") {
     j.run([who] {
       if (find_here() == who) throw std::runtime_error("no such file");
-      async<&wait_for_ever>(who).get();
+      call_until_lost(who);
     });
   } else if (name == "die") {
     j.run([who] {
@@ -151,20 +250,36 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
     j.run([] { flood(150'000); });
     std::printf("grew %u by %ld KiB\n", j.here(), peak_kib() - before);
     std::fflush(stdout);
+  } else if (name == "report-death") {
+    return report_end(j, die_and_call, who);
+  } else if (name == "report-throw") {
+    return report_end(j, throw_and_call, who);
+  } else if (name == "report-all") {
+    return report_end(j, throw_on_all, who);
+  } else if (name == "report-late") {
+    return throw_one_later(j, who);
   } else if (name == "survive") {
+    j.run([who] { make_accounts(who); });
     j.run([who] {
       if (find_here() == who) std::raise(SIGKILL);
       try {
         async<&wait_for_ever>(who).get();
       } catch (const locality_lost&) {
       }
+      use_accounts(who);
       talk(1000);  // among the survivors
     });
+    j.run([who] { check_accounts(who), talk(1000); });  // a later run
+    const long before = peak_kib();
+    for (int i = 0; i < 5; ++i) j.run([] { talk(1000); });
+    std::printf("grew %u by %ld KiB\n", j.here(), peak_kib() - before);
+    std::printf("survived %u\n", j.here());
+    std::fflush(stdout);
   } else {
     std::fprintf(
         stderr,
-        "job_check: expected talk, count, calls, calls-die, windows, windows-die, throw, die, stop, leave, full, "
-        "flood or survive, found '%s'\n",
+        "job_check: expected talk, count, calls, calls-die, windows, windows-die, throw, die, die-at-start, stop, "
+        "end-late, leave, full, flood, report-death, report-throw, report-all, report-late or survive, found '%s'\n",
         name.c_str());
     return 2;
   }
@@ -178,9 +293,14 @@ int main(int argc, char** argv) {
   try {
     if (std::getenv("PLX_CHECK_LOG") != nullptr) log_to_stderr(log_level::warning);
     job_options options;
-    options.runtime = options_from_arguments(argc, argv);
-    if (const char* s = std::getenv("PLX_CHECK_START_DEADLINE")) options.start_deadline_s = std::atof(s);
-    job j(options);
+    const char* const deadline_s = std::getenv("PLX_CHECK_START_DEADLINE");
+    if (deadline_s != nullptr) options.start_deadline_s = std::atof(deadline_s);
+    if (const char* const stop_s = std::getenv("PLX_CHECK_STOP_DEADLINE")) options.stop_deadline_s = std::atof(stop_s);
+    if (argc > 3 && argv[1] == std::string_view("die-at-start"))
+      die_at_start(std::atoi(argv[2]), argv[3], options.start_deadline_s);
+    if (argc > 4 && argv[4] == std::string_view("twice")) fail_to_start(options);
+    const bool reads = deadline_s == nullptr || std::getenv("PLX_CHECK_ARGUMENTS") != nullptr;
+    job j = reads ? job(argc, argv, options) : job(options);
 #ifdef PLX_CHECK_EXTRA_ACTION
     if (j.size() > 1000) return async<&only_here>(0, 1).get();
 #endif
@@ -195,6 +315,8 @@ int main(int argc, char** argv) {
       return 1;
     }
   } catch (const job_error& e) {
+    if (const char* const late_s = std::getenv("PLX_CHECK_REPORT_AFTER"); late_s != nullptr && e.speaks())
+      std::this_thread::sleep_for(std::chrono::duration<double>(std::atof(late_s)));
     return e.report("job_check");
   }
 }

@@ -1,4 +1,5 @@
-// The modes of job_check: collective calls, compared with results that each process computes separately, and windows.
+// The modes of job_check: collective calls, compared with results that each process computes separately, objects and
+// windows.
 #pragma once
 
 #include "net/locality.hpp"
@@ -7,6 +8,14 @@
 void check_calls();
 /// Successive calls, until the given locality is killed during one of them: throws locality_lost on the others.
 void call_until_killed(plx::locality_id who);
+
+/// Each locality makes objects on `victim`, keeps some and gives others to its neighbour; one stays there.
+void make_accounts(plx::locality_id victim);
+/// The survivors call all of these, as soon as each knows that `victim` is lost. Throws std::logic_error if a call of a
+/// living object fails, or one of a lost object does not.
+void use_accounts(plx::locality_id victim);
+/// In a later run: no call was lost or made twice, objects still move, and nothing is left of them afterwards.
+void check_accounts(plx::locality_id victim);
 
 /// Puts, gets, atomic operations and signals between all localities. Throws std::logic_error if a result is wrong.
 void check_windows();

@@ -4,6 +4,7 @@ and what happens when a process dies or is stopped.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import json
 import os
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from built import BIN, needs
 from children import end_of, start, wait_for
-from launched import command, complaints, environment, processes_of
+from launched import command, complaints, environment, kill_beside_a_stopped_one, processes_of
 
 PROGRAM = BIN / "plx-dca"
 pytestmark = needs("plx-dca", job=True)
@@ -37,6 +38,17 @@ warm_up = 200
 frequencies = 2
 """
 ENDLESS = ["--set", "solver.measurements=1000000", "--set", "output.checkpoint_interval_s=0.1"]
+# Functions of two particles that stay on the processes of their walkers.
+FUNCTIONS = [
+    word
+    for assignment in (
+        'channels=["magnetic", "charge"]',
+        "all_transfers=true",
+        "frequencies=2",
+        "distribute=always",
+    )
+    for word in ("--set", "four_point." + assignment)
+]
 FILES = ("temperatures.csv", "green.csv", "momenta.csv", "sites.csv", "cluster.json", "result.json")
 
 
@@ -53,13 +65,13 @@ def reference(tmp_path_factory):
     """The results of a run that is started without a launcher."""
     at = tmp_path_factory.mktemp("reference")
     (at / "in.toml").write_text(INPUT)
-    subprocess.run([PROGRAM, "in.toml", "--out", "out", "--quiet"], cwd=at, check=True, timeout=120)
+    subprocess.run([PROGRAM, "in.toml", "--out", "out", "--quiet"], cwd=at, check=True, timeout=600)
     return results(at / "out")
 
 
 def run(n, *arguments):
     words = command(n, PROGRAM, *arguments)
-    return subprocess.run(words, capture_output=True, text=True, timeout=300, env=environment())
+    return subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment())
 
 
 def results(out) -> list:
@@ -68,7 +80,8 @@ def results(out) -> list:
     with (out / "iterations.csv").open() as file:
         iterations = [{k: v for k, v in row.items() if k not in own} for row in csv.DictReader(file)]
     functions = [path.read_bytes() for path in sorted((out / "functions").glob("*.h5"))]
-    return [iterations, *((out / name).read_text() for name in FILES), *functions]
+    transfers = [path.read_text() for path in out.glob("four_points.csv")]
+    return [iterations, *((out / name).read_text() for name in FILES), *transfers, *functions]
 
 
 def test_any_number_of_processes_gives_the_same_bits(folder, reference):
@@ -78,6 +91,21 @@ def test_any_number_of_processes_gives_the_same_bits(folder, reference):
         assert results(folder / f"out{n}") == reference
         with (folder / f"out{n}/iterations.csv").open() as file:
             assert all((float(row["exchanged_mb"]) > 0) == (n > 1) for row in csv.DictReader(file))
+
+
+def test_distributed_functions_of_two_particles_have_the_same_bits(folder):
+    assert run(0, "in.toml", "--out", "alone", "--quiet", *FUNCTIONS).returncode == 0
+    rows = (folder / "alone/four_points.csv").read_text().splitlines()
+    assert len(rows) == 1 + 2 * 2 * 4  # temperatures, channels, momenta
+    for n in (2, 3):
+        done = run(n, "in.toml", "--out", f"out{n}", *FUNCTIONS)
+        assert done.returncode == 0, done.stderr
+        note = f"GB of memory on each of {n} processes, functions of two particles distributed"
+        assert note in done.stderr, done.stderr
+        assert results(folder / f"out{n}") == results(folder / "alone")
+    done = run(2, "in.toml", "--out", "never", *FUNCTIONS, "--set", "four_point.distribute=never")
+    assert done.returncode == 0 and "distributed" not in done.stderr, done.stderr
+    assert results(folder / "never") == results(folder / "alone")
 
 
 def test_wrong_input_gets_one_line_and_writes_nothing(folder):
@@ -100,8 +128,8 @@ def test_wrong_input_gets_one_line_and_writes_nothing(folder):
 class Started:
     """A run that has written some checkpoints."""
 
-    def __init__(self, n, *arguments):
-        self.launcher = start(command(n, PROGRAM, *arguments, recovers=True), env=environment())
+    def __init__(self, n, *arguments, **settings):
+        self.launcher = start(command(n, PROGRAM, *arguments, recovers=True), env=environment(**settings))
         path, seen = Path("out/checkpoint.h5"), set()
 
         def writes_another():
@@ -119,32 +147,110 @@ class Started:
         return output, complaints(PROGRAM, errors)
 
 
-def test_a_signal_to_one_of_two_stops_both_and_one_continues(folder):
-    longer, many = ["--quiet", "--set", "solver.measurements=6000"], [round(1 - i / 400, 4) for i in range(200)]
+@pytest.mark.parametrize("more", [[], FUNCTIONS], ids=["", "functions"])
+def test_a_signal_to_one_of_two_stops_both_and_one_continues(folder, more):
+    longer, many = ["--quiet", "--set", "solver.measurements=6000", *more], [round(1 - i / 400, 4) for i in range(200)]
     often = ["--set", "output.checkpoint_interval_s=0.03", "--set", f"loop.temperatures={many}"]
     job = Started(2, "in.toml", "--out", "out", *longer, *often)
     os.kill(job.process(1, 2), signal.SIGTERM)
     output, lines = job.end()
-    assert lines == [] and "stopped; continue with plx-dca --resume out" in output
+    # A temperature that is finished before the signal has too few iterations for its density.
+    assert [line for line in lines if "the density was not reached" not in line] == []
+    assert "stopped; continue with plx-dca --resume out" in output
     assert json.loads(Path("out/run.json").read_text())["status"] == "interrupted"
     # It ends with one more temperature than it has reached.
     finished = Path("out/temperatures.csv")
     reached = many[: 1 + (len(finished.read_text().splitlines()) if finished.exists() else 1)]
     less = ["--quiet", "--set", f"loop.temperatures={reached}"]
-    assert run(0, "--resume", "out", *less).returncode == 0
+    assert run(3 if more else 0, "--resume", "out", *less).returncode == 0
     assert run(0, "in.toml", "--out", "whole", *longer, *less).returncode == 0
     assert results(folder / "out") == results(folder / "whole")
 
 
-@pytest.mark.parametrize("victim", [0, 1])
-def test_one_of_three_is_killed(folder, victim):
-    job = Started(3, "in.toml", "--out", "out", "--quiet", *ENDLESS)
-    os.kill(job.process(victim, 3), signal.SIGKILL)
+def signal_all(processes, which):
+    for process in processes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process, which)
+
+
+def is_active(process) -> bool:
+    """Whether a thread of the process is not stopped."""
+    return any(
+        stat.read_text().rsplit(")", 1)[1].split()[0] not in "TtZX" for stat in Path(f"/proc/{process}/task").glob("*/stat")
+    )
+
+
+def test_killed_processes_with_distributed_functions_continue_on_another_number(folder):
+    """All are killed while the checkpoint has a part of each; those that continue remove the parts at the end."""
+    longer, many = ["--quiet", "--set", "solver.measurements=3000", *FUNCTIONS], [round(1 - i / 400, 4) for i in range(200)]
+    often = ["--set", "output.checkpoint_interval_s=0.02", "--set", f"loop.temperatures={many}"]
+    out = Path("out")
+    job = start(command(3, PROGRAM, "in.toml", "--out", "out", *longer, *often), env=environment())
+
+    def have_named_parts():
+        """Stops all while the checkpoint names three parts, which are then the latest files but itself."""
+        if len(list(out.glob("checkpoint-*-*.h5"))) != 3:
+            return False
+        processes = processes_of(job, 3)
+        signal_all(processes, signal.SIGSTOP)
+        wait_for(job, lambda: not any(map(is_active, processes)))  # a call that is under way ends after the signal
+        parts = list(out.glob("checkpoint-*-*.h5"))
+        # A row is written before the checkpoint that does not need the parts.
+        before, after = (out / name for name in ("iterations.csv", "checkpoint.h5"))
+        with contextlib.suppress(FileNotFoundError):
+            times = [path.stat().st_mtime_ns for path in parts]
+            if len(times) == 3 and before.stat().st_mtime_ns < min(times) and max(times) < after.stat().st_mtime_ns:
+                return True
+        signal_all(processes, signal.SIGCONT)
+        return False
+
+    wait_for(job, have_named_parts)
+    signal_all(processes_of(job, 3), signal.SIGKILL)  # mpirun ends the others as well
+    end_of(job)
+    finished = out / "temperatures.csv"
+    reached = many[: 1 + (len(finished.read_text().splitlines()) if finished.exists() else 1)]
+    less = ["--quiet", "--set", f"loop.temperatures={reached}"]
+    part = next(out.glob("checkpoint-*-1.h5"))
+    part.rename("aside")
+    done = run(2, "--resume", "out", *less)
+    assert done.returncode == 2 and "use a folder that all hosts share" in done.stderr, "the checkpoint needs its parts"
+    Path("aside").rename(part)
+    done = run(2, "--resume", "out", *less)
+    assert done.returncode == 0, done.stderr
+    assert run(0, "in.toml", "--out", "whole", *longer, *less).returncode == 0
+    assert results(out) == results(folder / "whole")
+    assert list(out.glob("checkpoint-*.h5")) == []
+
+
+def test_a_missing_part_is_refused(folder):
+    job = Started(2, "in.toml", "--out", "out", "--quiet", *ENDLESS, "--set", "loop.first_iterations=1", *FUNCTIONS)
+    os.kill(job.process(0, 2), signal.SIGTERM)
+    job.end()
+    parts = sorted(Path("out").glob("checkpoint-*.h5"))
+    assert [part.name[-4] for part in parts] == ["0", "1"]
+    parts[1].unlink()
+    for n in (0, 2):
+        done = run(n, "--resume", "out")
+        lines = complaints(PROGRAM, done.stderr)
+        assert done.returncode == 2 and len(lines) == 1 and "use a folder that all hosts share" in lines[0], done.stderr
+    parts[1].write_bytes(parts[0].read_bytes())
+    done = run(2, "--resume", "out", "--quiet")
+    lines = complaints(PROGRAM, done.stderr)
+    assert done.returncode == 2 and len(lines) == 1 and "it belongs to another checkpoint" in lines[0], done.stderr
+
+
+@pytest.mark.parametrize("transport", ["ucx", "mpi"])
+@pytest.mark.parametrize("victim, late", [(0, 1), (0, 2), (1, 0), (1, 2)])
+def test_one_of_three_is_killed(folder, transport, victim, late):
+    job = Started(3, "in.toml", "--out", "out", "--quiet", *ENDLESS, PLX_TRANSPORT=transport)
+    processes = [job.process(rank, 3) for rank in range(3)]
+    kill_beside_a_stopped_one(processes, victim, late)
     _, lines = job.end()
-    # The first of the others reports it. When it has left for long, another may be the first and report the same.
-    assert lines and all(f"locality {victim} is lost" in line and "--resume out" in line for line in lines), lines
-    if victim != 0:
-        assert json.loads(Path("out/run.json").read_text())["status"] == "failed"
+    # The first survivor reports it and writes the state, whichever notices it first.
+    assert len(lines) == 1 and f"locality {victim} is lost" in lines[0] and "--resume out" in lines[0], lines
+    record = json.loads(Path("out/run.json").read_text())
+    assert record["status"] == "failed" and f"locality {victim} is lost" in record["message"], record
+    assert record["process"]["pid"] == processes[1 if victim == 0 else 0]
     # The checkpoint is whole: two processes continue from it, and are stopped.
     again = Started(2, "--resume", "out", "--quiet")
     os.kill(again.process(0, 2), signal.SIGTERM)

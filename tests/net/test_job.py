@@ -1,7 +1,8 @@
 """Jobs of several processes (job_check.cpp): how successful and failing jobs end.
 
 PLX_STARTS is the number of repetitions of the test of
-starts and stops (2; ./plx test --all: 10).
+starts and stops (2; ./plx test --all: 10). With more than 2, a
+process is stopped for a minute instead of 3 s.
 """
 
 from __future__ import annotations
@@ -11,16 +12,18 @@ import subprocess
 
 import pytest
 from built import BIN, needs
-from launched import environment
+from launched import MPIRUN, environment
 
 PROGRAM, OTHER = BIN / "job_check", BIN / "job_check_other"
 pytestmark = needs("job_check", job=True)
 STARTS = int(os.environ.get("PLX_STARTS", "2"))
+STOPPED_S = 3 if STARTS <= 2 else 60
+TRANSPORTS = pytest.mark.parametrize("transport", ["ucx", "mpi"])
 
 
 def run(*command, **settings):
     """Runs `mpirun` with these arguments, for at most ten minutes."""
-    words = ["mpirun", "--oversubscribe", *map(str, command)]
+    words = [*MPIRUN, *map(str, command)]
     return subprocess.run(words, capture_output=True, text=True, timeout=600, env=environment(**settings))
 
 
@@ -60,12 +63,13 @@ def test_messages_of_ucx_stay_out_of_the_output():
     assert " UCX  INFO " in done.stderr
 
 
+# Also of a survivor that learns of the death by the report of another one, which has failed because of it.
 @pytest.mark.parametrize("victim", [0, 2])
 def test_a_death_among_collective_calls_ends_the_others(victim):
     _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "calls-die", victim)
     assert output == ""
     assert len(errors) == 3
-    assert all(line.split(": ", 1)[1].startswith(f"locality {victim} is lost: ") for line in errors)
+    assert all(line.split(": ", 1)[1].startswith(f"locality {victim} is lost: ") for line in errors), errors
 
 
 # Each locality with the invalid value reports it; the first one may end the others before they do.
@@ -78,17 +82,51 @@ def test_an_invalid_value_for_shared_memory_is_reported(wrong):
     assert errors and set(errors) == {"job_check: PLX_SHARED_MEMORY: expected on or off, found 'yes'"}
 
 
+# PLX_TRACE is read by another library than PLX_BIND, and the arguments may be read before the job starts.
+@pytest.mark.parametrize("wrong", [0, 1])
+@pytest.mark.parametrize("deadline", [[], ["PLX_CHECK_START_DEADLINE=60"]], ids=["arguments", "options"])
+@pytest.mark.parametrize("setting, line", [("PLX_TRACE=maybe", "maybe"), ("PLX_BIND=maybe", "expected 0")])
+def test_an_invalid_setting_on_one_locality_is_reported(wrong, deadline, setting, line):
+    commands = [["env", *deadline, *([setting] if i == wrong else []), PROGRAM, "talk"] for i in range(2)]
+    code, _, errors = started("-n", 1, *commands[0], ":", "-n", 1, *commands[1])
+    assert code != 0
+    assert len(errors) == 1 and setting.split("=")[0] in errors[0] and line in errors[0], errors
+
+
+# The localities compare their arguments: the first one with an invalid one reports it for all. It takes its time: none of the
+# others may end before, as mpirun would then end this one.
+LATE = {"PLX_CHECK_REPORT_AFTER": "1.5"}
+
+
+@pytest.mark.parametrize("wrong", [{0}, {1}, {0, 1}, {1, 2}], ids=lambda w: "-".join(map(str, sorted(w))))
+def test_an_invalid_argument_is_reported_once(wrong):
+    commands = [[PROGRAM, "talk", *(["--plx:cores=many"] if i in wrong else [])] for i in range(3)]
+    parts = [part for command in commands for part in (":", "-n", 1, *command)][1:]
+    code, output, errors = started(*parts, **LATE)
+    assert code != 0 and output == ""
+    assert len(errors) == 1 and "cores" in errors[0] and "many" in errors[0], errors
+
+
+# A stack that exceeds the address space: no thread can be made.
+def test_mpi_without_a_thread_is_reported():
+    code, _, errors = started("-n", 1, "bash", "-c", f"ulimit -s {2**36}; exec {PROGRAM} talk", PLX_TRANSPORT="mpi")
+    assert code != 0
+    assert len(errors) == 1 and "cannot start MPI" in errors[0], errors
+
+
 # A limit on file sizes applies to anonymous shared memory as well.
 LIMITED = ("bash", "-c", f"ulimit -f 1; exec {PROGRAM} calls")
 
 
 def warnings_about_memory(done):
-    promised = "collective calls within this host do not use shared memory: expected a file size limit"
+    promised = "not all messages between localities of this host use shared memory: expected a file size limit"
     return sum(promised in line for line in done.stderr.splitlines())
 
 
-def test_messages_are_used_without_shared_memory():
-    done = run("-n", 2, *LIMITED, UCX_TLS="tcp,self", PLX_CHECK_LOG="1")
+# One line of each process, also if short messages would use such memory as well (with sysv).
+@pytest.mark.parametrize("transports", ["tcp,self", "sysv,self"])
+def test_messages_are_used_without_shared_memory(transports):
+    done = run("-n", 2, *LIMITED, UCX_TLS=transports, PLX_CHECK_LOG="1")
     assert done.returncode == 0
     assert sorted(done.stdout.splitlines()) == ["collectives 0 by messages", "collectives 1 by messages", "fine with 2"]
     assert warnings_about_memory(done) == 2
@@ -115,17 +153,19 @@ def test_starting_and_stopping_many_times():
         assert started("-n", 2, PROGRAM, "talk") == (0, "fine with 2\n", [])
 
 
-@pytest.mark.parametrize("victim", [0, 1])
-def test_a_failure_is_reported_to_all(victim):
-    code, output, errors = started("-n", 3, PROGRAM, "throw", victim)
-    assert code != 0 and output == ""
-    assert f"job_check {victim}: no such file" in errors
-    others = [line for line in errors if "no such file" in line and not line.startswith(f"job_check {victim}")]
-    assert all(line.endswith(f"locality {victim} is lost: it failed: no such file") for line in others)
+# With --enable-recovery, mpirun does not end the others before they have reported it.
+@TRANSPORTS
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_failure_is_reported_to_all(transport, victim):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "throw", victim, PLX_TRANSPORT=transport)
+    assert output == ""
+    lost = f"locality {victim} is lost: it failed: no such file"
+    lines = [f"job_check {i}: {'no such file' if i == victim else lost}" for i in range(4)]
+    assert sorted(errors) == lines
 
 
 def test_a_different_program_is_named_in_one_line():
-    code, output, errors = started("-n", 1, PROGRAM, "talk", ":", "-n", 1, OTHER, "talk")
+    code, output, errors = started("-n", 1, PROGRAM, "talk", ":", "-n", 1, OTHER, "talk", **LATE)
     assert code != 0 and output == ""
     assert len(errors) == 1 and "localities 0 and 1 run different programs" in errors[0]
     assert "only_here is missing here" in errors[0]
@@ -139,21 +179,63 @@ def test_a_transport_that_does_not_exist():
 
 # mpirun ends the whole job when a process dies, unless --enable-recovery lets the others continue. Its exit code
 # carries little information then.
+@TRANSPORTS
 @pytest.mark.parametrize("victim", [0, 1])
-def test_after_a_death_all_others_end_and_name_the_lost_locality(victim):
-    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "die", victim)
+def test_after_a_death_all_others_end_and_name_the_lost_locality(transport, victim):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "die", victim, PLX_TRANSPORT=transport)
     assert output == ""
     assert len(errors) == 3
     assert all(line.split(": ", 1)[1].startswith(f"locality {victim} is lost: ") for line in errors)
 
 
-TRANSPORTS = pytest.mark.parametrize("transport", ["ucx", "mpi"])
+# While the job starts no locality knows which others live, so each survivor prints its line. Each of the at most six
+# steps of the start has the deadline; a busy machine may need as long again. The default deadline is twelve times as long.
+@TRANSPORTS
+@pytest.mark.parametrize("victim", [0, 2])
+@pytest.mark.parametrize("when", ["at-once", "started", "connected"])
+def test_survivors_of_a_death_at_the_start_end_with_a_line_each(transport, victim, when):
+    dies = (PROGRAM, "die-at-start", victim, when)
+    survives = ("bash", "-c", '"$0" "$@"; echo "code $? $SECONDS"', *dies)
+    commands = [dies if i == victim else survives for i in range(4)]
+    parts = [part for command in commands for part in (":", "-n", 1, *command)][1:]
+    _, output, errors = started("--enable-recovery", *parts, PLX_TRANSPORT=transport, PLX_CHECK_START_DEADLINE="5")
+    codes, seconds = zip(*(line.removeprefix("code ").split() for line in output.splitlines()), strict=True)
+    assert codes == ("2",) * 3, (output, errors)
+    assert max(map(int, seconds)) <= 2 * 6 * 5, output
+    assert len(errors) == 3
+    assert all("at the start" in line for line in errors), errors
+
+
+# One process has a wrong option, another one is missing: each of the living ends with its own line.
+@TRANSPORTS
+@pytest.mark.parametrize("victim, wrong", [(0, 1), (2, 0), (1, 2)])
+@pytest.mark.parametrize("when", ["at-once", "started", "connected"])
+def test_a_wrong_option_beside_a_missing_process(transport, victim, wrong, when):
+    dies = (PROGRAM, "die-at-start", victim, when)
+    survives = ("bash", "-c", '"$0" "$@"; echo "code $? $SECONDS"', *dies)
+    commands = [dies if i == victim else (*survives, *(["--plx:cores=many"] if i == wrong else [])) for i in range(3)]
+    parts = [part for command in commands for part in (":", "-n", 1, *command)][1:]
+    settings = {"PLX_CHECK_START_DEADLINE": "5", "PLX_CHECK_ARGUMENTS": "1", "PLX_TRANSPORT": transport}
+    _, output, errors = started("--enable-recovery", *parts, **settings)
+    codes, seconds = zip(*(line.removeprefix("code ").split() for line in output.splitlines()), strict=True)
+    assert codes == ("2",) * 2, (output, errors)
+    assert max(map(int, seconds)) <= 2 * 6 * 5, output
+    assert len(errors) == 2 and sum("cores" in line and "many" in line for line in errors) == 1, errors
+    assert sum("at the start" in line for line in errors) == 1, errors
+
+
+# A second job must not start MPI while the thread of the first one still does.
+def test_a_second_job_after_an_abandoned_start_of_mpi():
+    parts = [part for i in range(2) for part in (":", "-n", 1, PROGRAM, "die-at-start", 1, "at-once", "twice")][1:]
+    _, _, errors = started("--enable-recovery", *parts, PLX_TRANSPORT="mpi", PLX_CHECK_START_DEADLINE="5")
+    assert len(errors) == 2 and "at the start within 5 s" in errors[0], errors
+    assert "an earlier start in this process exceeded its deadline" in errors[1], errors
 
 
 # The others wait for the calls that they have made, and end when it continues.
 @TRANSPORTS
 def test_a_process_that_is_stopped_is_waited_for(transport):
-    code, output, errors = started("-n", 4, PROGRAM, "stop", 2, 3, PLX_TRANSPORT=transport)
+    code, output, errors = started("-n", 4, PROGRAM, "stop", 2, STOPPED_S, PLX_TRANSPORT=transport)
     assert (code, errors) == (0, [])
     grown = [int(line.split()[3]) for line in output.splitlines() if line.startswith("grew")]
     assert "fine with 4" in output and len(grown) == 4 and max(grown) < 128 << 10, output
@@ -166,7 +248,7 @@ def test_a_process_that_leaves_early_is_lost_to_the_others(transport, victim):
     assert output == ""
     assert len(errors) == 3
     # One of the others may end first, and is then lost for the same reason.
-    assert all(line.endswith(f"locality {victim} is lost: it has left the job") for line in errors)
+    assert all(line.endswith(f"locality {victim} is lost: it has left the job") for line in errors), errors
 
 
 @TRANSPORTS
@@ -176,13 +258,54 @@ def test_a_process_without_space_on_its_disk_is_named_to_the_others(transport):
     assert output == ""
     assert len(errors) == 4 and f"job_check 2: {why}" in errors
     others = [line for line in errors if not line.startswith("job_check 2")]
-    assert all(line.endswith(f"locality 2 is lost: it failed: {why}") for line in others)
+    assert all(line.endswith(f"locality 2 is lost: it failed: {why}") for line in others), errors
+
+
+# One survivor is busy for a second, while the others fail because of the loss.
+@TRANSPORTS
+@pytest.mark.parametrize("victim", [0, 2, 3])
+def test_one_survivor_reports_a_death(transport, victim):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "report-death", victim, PLX_TRANSPORT=transport)
+    assert output == ""
+    reporter = 1 if victim == 0 else 0
+    assert len(errors) == 1 and errors[0].startswith(f"job_check {reporter}: locality {victim} is lost: "), errors
 
 
 @TRANSPORTS
-def test_survivors_of_a_death_go_on(transport):
-    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "survive", 2, PLX_TRANSPORT=transport)
-    assert (output, errors) == ("fine with 4\n", [])
+@pytest.mark.parametrize("n, victim", [(4, 0), (4, 2), (6, 0)])
+def test_a_process_that_throws_reports_it(transport, n, victim):
+    _, output, errors = started("--enable-recovery", "-n", n, PROGRAM, "report-throw", victim, PLX_TRANSPORT=transport)
+    assert (output, errors) == ("", [f"job_check {victim}: no such file"])
+
+
+@TRANSPORTS
+def test_one_of_all_that_throw_reports_it(transport):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "report-all", PLX_TRANSPORT=transport)
+    assert output == ""
+    assert len(errors) == 1 and errors[0].endswith(": no such file"), errors
+
+
+# One of them is busy while the report of another one arrives.
+@TRANSPORTS
+@pytest.mark.parametrize("late", [0, 2])
+def test_a_report_that_has_arrived_is_read_before_another_is_made(transport, late, tmp_path):
+    settings = {"PLX_TRANSPORT": transport, "PLX_THREADS": "1"}
+    _, output, errors = started("--enable-recovery", "--wdir", tmp_path, "-n", 4, PROGRAM, "report-late", late, **settings)
+    assert output == ""
+    assert len(errors) == 1 and errors[0].endswith(": no such file") and f" {late}:" not in errors[0], errors
+
+
+# Their objects live on, also those whose directory was the victim, and later runs do not take more memory. The victims:
+# the root of the tree over which a job ends, a locality with another one below it, and that other one.
+@TRANSPORTS
+@pytest.mark.parametrize("victim", [0, 2, 3])
+def test_survivors_of_a_death_continue(transport, victim):
+    _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "survive", victim, PLX_TRANSPORT=transport)
+    grown = [int(line.split()[3]) for line in output.splitlines() if line.startswith("grew")]
+    lines = [f"survived {i}" for i in range(4) if i != victim] + (["fine with 4"] if victim != 0 else [])
+    assert errors == []
+    assert sorted(line for line in output.splitlines() if not line.startswith("grew")) == sorted(lines)
+    assert len(grown) == 3 and max(grown) < 16 << 10, output
 
 
 # 450,000 calls of 4 us, made in a fraction of that time: without flow control the receiver grows by 60 MB, with it by 3.

@@ -13,15 +13,18 @@ import subprocess
 
 import pytest
 from built import BIN, needs
-from launched import environment
+from launched import MPIRUN, environment
 
 PROGRAM = BIN / "job_check"
 pytestmark = [*needs("job_check", job=True), *needs("plx-trace")]
 
 
+PATIENT = {"PLX_CHECK_STOP_DEADLINE": "600"}  # the root waits for half of it for what the others have measured
+
+
 def run(n, folder, *arguments, mpirun=(), **settings):
     return subprocess.run(
-        ["mpirun", "--oversubscribe", *mpirun, "-n", str(n), str(PROGRAM), *map(str, arguments)],
+        [*MPIRUN, *mpirun, "-n", str(n), str(PROGRAM), *map(str, arguments)],
         capture_output=True,
         text=True,
         timeout=600,
@@ -48,7 +51,7 @@ def counts(output):
 @pytest.fixture(scope="module", params=[2, 3])
 def traced(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("traced") / "run"
-    done = run(request.param, folder, "count", PLX_TRACE="1", PLX_PROFILE="csv")
+    done = run(request.param, folder, "count", PLX_TRACE="1", PLX_PROFILE="csv", **PATIENT)
     assert done.returncode == 0, done.stderr
     for command in ("json", "critical", "timeline"):
         assert plx_trace(command, folder).stderr == ""
@@ -133,6 +136,14 @@ def test_the_summary_matches_the_program(traced):
         assert int(row["parcels_sent"]) >= sent and int(row["parcels_received"]) >= received
         assert 0 <= float(row["idle_rate"]) <= 1 and row["missing"] == ""
     assert len(json.loads((folder / "job.json").read_text())["localities"]) == n
+
+
+@pytest.mark.parametrize("traced", ["0", "1"])
+def test_a_locality_that_is_late_at_the_end_is_waited_for(tmp_path, traced):
+    done = run(3, tmp_path / "run", "end-late", 1, 4, PLX_TRACE=traced, PLX_PROFILE="csv", **PATIENT)
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "run" / "localities.csv", newline="") as file:
+        assert [row["missing"] for row in csv.DictReader(file)] == [""] * 3
 
 
 @pytest.mark.skipif(shutil.which("otf2-print") is None, reason="no otf2-print (otf2-tools)")

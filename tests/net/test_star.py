@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from built import BIN, needs
 from children import end_of, start, wait_for
-from launched import command, complaints, environment, processes_of
+from launched import command, complaints, environment, kill_beside_a_stopped_one, processes_of
 
 h5py = pytest.importorskip("h5py")
 np = pytest.importorskip("numpy")
@@ -142,9 +142,9 @@ def test_wrong_input_is_one_line(folder):
 class Started:
     """An endless run on four processes, which writes a checkpoint after almost every step."""
 
-    def __init__(self):
+    def __init__(self, **settings):
         words = ["in.toml", "--out", "out", *ENDLESS, "--quiet", "--threads", 1, "--set", "output.checkpoint_interval_s=0.05"]
-        self.launcher = start(command(4, PROGRAM, *words, recovers=True), env=environment())
+        self.launcher = start(command(4, PROGRAM, *words, recovers=True), env=environment(**settings))
         wait_for(self.launcher, lambda: len(list(Path("out/checkpoint").glob("*.h5"))) >= 2)
 
     def processes(self) -> list:
@@ -155,11 +155,11 @@ class Started:
         return self.launcher.returncode, output, complaints(PROGRAM, errors)
 
 
-@pytest.mark.parametrize("victim", [0, 2])
-def test_one_of_four_is_killed(folder, victim):
-    job = Started()
-    processes = job.processes()
-    os.kill(processes[victim], signal.SIGKILL)
+@pytest.mark.parametrize("transport", ["ucx", "mpi"])
+@pytest.mark.parametrize("victim, late", [(0, 1), (0, 3), (2, 0), (2, 1)])
+def test_one_of_four_is_killed(folder, transport, victim, late):
+    job = Started(PLX_TRANSPORT=transport)
+    kill_beside_a_stopped_one(job.processes(), victim, late)
     _, _, lines = job.end()
     assert len(lines) == 1 and f"locality {victim} is lost" in lines[0] and "--resume out" in lines[0], lines
     summary = json.loads(Path("out/run.json").read_text())

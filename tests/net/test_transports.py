@@ -9,15 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 
+import launched
 import pytest
 from built import BIN, needs
 
 PROGRAM = BIN / "transport_check"
-MPIRUN = shutil.which("mpirun")
 pytestmark = needs("transport_check", job=True)
 # The survivors of a death continue only if mpirun lets them.
 GO_ON = ("--enable-recovery",)
@@ -27,9 +26,8 @@ class Run:
     """A job that has ended, in time or by force."""
 
     def __init__(self, n: int, *arguments: str, options=(), limit_s: float = 600, **settings: str):
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(("PLX_", "UCX_"))} | settings
-        environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        command = [MPIRUN, "--oversubscribe", *options, "-n", str(n), str(PROGRAM), *arguments]
+        environment = {k: v for k, v in launched.environment().items() if not k.startswith("UCX_")} | settings
+        command = [*launched.MPIRUN, *options, "-n", str(n), str(PROGRAM), *arguments]
         process = subprocess.Popen(
             command, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
         )
@@ -50,12 +48,14 @@ class Run:
         return [line for line in self.err.splitlines() if line.startswith("transport_check: ")]
 
 
-@pytest.fixture(scope="module", params=["ucx", "ucx over tcp", "mpi"])
+@pytest.fixture(scope="module", params=["ucx", "ucx without rings", "ucx over tcp", "mpi"])
 def carrier(request) -> dict:
     """The variables that choose a transport; unavailable transports are skipped."""
     settings = {"PLX_TRANSPORT": request.param.split()[0]}
     if "tcp" in request.param:
         settings["UCX_TLS"] = "tcp,self"
+    if "without rings" in request.param:  # all messages by UCX
+        settings["PLX_SHARED_MEMORY"] = "off"
     run = Run(2, "start", **settings)
     if run.code != 0 and any("built without" in line or "cannot load" in line for line in run.errors):
         pytest.skip(run.errors[0])

@@ -34,7 +34,7 @@ def test_a_single_process_has_windows():
 
 
 @pytest.mark.parametrize("settings, way", WAYS)
-def test_survivors_of_a_death_go_on(settings, way):
+def test_survivors_of_a_death_continue(settings, way):
     _, output, errors = started("--enable-recovery", "-n", 4, PROGRAM, "windows-die", 2, **settings)
     assert (output, errors) == ("fine with 4\n", [])
 

@@ -36,20 +36,20 @@ int main(int argc, char** argv) {
   plx::log_to_stderr(plx::log_level::warning);
   const std::string_view mode = argc > 1 ? argv[1] : "start";
   const char* first = argc > 2 ? argv[2] : nullptr;
+  const double deadline_s = mode == "late" ? number(argc > 3 ? argv[3] : nullptr) : 300;
   const auto name = plx::net::choose_transport();
   if (!name) give_up(name.error());
-  const auto start = plx::net::find_bootstrap(*name);
+  const auto start = plx::net::find_bootstrap(*name, deadline_s);
   if (!start) give_up(start.error());
   plx::net::bootstrap& job = **start;
   if (mode == "late" && job.here() == number(first)) {
-    std::this_thread::sleep_for(std::chrono::duration<double>(number(argc > 3 ? argv[3] : nullptr) + 2));
+    std::this_thread::sleep_for(std::chrono::minutes(5));  // the launcher ends it when another one has given up
     return 0;
   }
   if (job.size() == 1) {
     fmt::print("alone\n");
     return 0;
   }
-  const double deadline_s = mode == "late" ? number(argc > 3 ? argv[3] : nullptr) : 300;
   auto carrier = plx::net::find_transport(*name, job, deadline_s);
   if (!carrier) give_up(carrier.error());
   int code = 0;

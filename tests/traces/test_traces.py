@@ -150,6 +150,95 @@ def test_perfetto_reads_the_graph_from_the_json_trace(folder):
 
 
 @pytest.mark.skipif(bool(trace_processor.missing()), reason=trace_processor.missing())
+def test_perfetto_reads_the_protobuf(folder, tmp_path):
+    slices, arguments, arrows, complaints, tracks = trace_processor.ask(
+        Path(plx_trace("perfetto", folder, "-o", tmp_path / "trace.pftrace.gz").stdout.strip()),
+        "select id, track_id, name, ts, dur, arg_set_id from slice order by track_id, ts",
+        "select arg_set_id, key, int_value from args",
+        "select slice_out, slice_in from flow",
+        "select name, value from stats where severity in ('error', 'data_loss') and value > 0",
+        "select distinct track.name as name from slice join track on track.id = track_id",
+    )
+    assert complaints == []
+    assert {t["name"] for t in tracks} <= {"worker 0", "worker 1"}
+    of_set = {}
+    for a in arguments:
+        of_set.setdefault(a["arg_set_id"], {})[a["key"]] = a["int_value"]
+    task_of, tasks, ready_by = {}, {}, {}
+    for s in slices:
+        values = of_set[s["arg_set_id"]]
+        task_of[s["id"]] = number = values["debug.task"]
+        task = tasks.setdefault(number, {"name": s["name"], "key": values.get("debug.key"), "parents": set()})
+        ready_by.setdefault(number, values.get("debug.ready_by"))
+        assert s["dur"] >= 0 and values.get("debug.wait_ns", 0) >= 0
+    for before, after in zip(slices, slices[1:]):
+        assert before["track_id"] != after["track_id"] or before["ts"] + before["dur"] <= after["ts"]
+    for a in arrows:
+        tasks[task_of[a["slice_in"]]]["parents"].add(task_of[a["slice_out"]])
+    place = {(t["name"], t["key"]): n for n, t in tasks.items()}
+    assert len(place) == ROUNDS * (WIDTH + 1) + 1
+    for r in range(ROUNDS):
+        leaves = {place["leaf", r * WIDTH + i] for i in range(WIDTH)}
+        main = {n for (_, key), n in place.items() if key is None}
+        assert all(tasks[n]["parents"] == main and {ready_by[n]} == main for n in leaves)
+        parents = tasks[place['sum "all"', r]]["parents"]
+        assert parents and parents <= leaves | main | ({place['sum "all"', r - 1]} if r else set())
+
+
+def test_a_range_of_time_selects_slices(folder, tmp_path):
+    begin = [float(line.split()[0]) for line in plx_trace("find", folder, "--order", "first", "--rows", "2000").stdout.splitlines()[3:]]
+    assert begin == sorted(begin) and len(begin) >= ROUNDS * (WIDTH + 1) + 1
+    # Between two begins, where no slice of a worker ends as another one begins, which both parts would contain.
+    at = max(range(len(begin) // 3, 2 * len(begin) // 3), key=lambda i: begin[i + 1] - begin[i])
+    middle = (begin[at] + begin[at + 1]) / 2
+    counts = {}
+    for name, limits in {"whole": (), "before": ("--to", middle), "after": ("--from", middle)}.items():
+        counts[name] = int(plx_trace("find", folder, "--type", "leaf", *limits).stdout.split()[0])
+    assert counts["whole"] == ROUNDS * WIDTH and 0 < counts["before"] < counts["whole"]
+    assert counts["whole"] <= counts["before"] + counts["after"] <= counts["whole"] + 2  # both contain what runs at that moment
+    done = plx_trace("json", folder, "--from", middle, "-o", tmp_path / "part.json")
+    assert "a part of the run" in done.stderr
+    later = [e for e in load(tmp_path / "part.json")["traceEvents"] if e["ph"] == "X"]
+    assert 0 < len(later) < len(begin) and all((e["ts"] + e["dur"]) * 1e-6 >= middle - 1e-8 for e in later)
+    wrong = [("--from", 2, "--to", 1), ("--from", "nan"), ("--to", "-1"), ("--from", "x"), ("--at-least", "nan")]
+    for limits in [*wrong, ("--task", "-1"), ("--key", "-1"), ("--type", "laef")]:
+        assert len(plx_trace("find", folder, *limits, code=2).stderr.splitlines()) == 1, limits
+
+
+def test_an_unknown_command_names_the_nearest(folder):
+    assert "did you mean 'flame'?" in plx_trace("flam", folder, code=2).stderr
+    assert "expected plx-trace COMMAND RUN" in plx_trace(folder, "flame", code=2).stderr
+
+
+@pytest.mark.skipif(not (BIN / "plx-what-if").exists(), reason="plx-what-if is not built")
+def test_what_if_is_that_of_the_program_beside(folder):
+    questions = [str(folder), "--workers", "4", "--json"]  # a trace that may be too short for predictions
+    commands = [[str(BIN / "plx-trace"), "what-if", *questions], [str(BIN / "plx-what-if"), *questions]]
+    answers = [subprocess.run(command, capture_output=True, text=True, timeout=600) for command in commands]
+    assert answers[0].returncode == answers[1].returncode and answers[0].stdout == answers[1].stdout
+    assert "predictions" in json.loads(answers[0].stdout)
+    assert "RUN is required" in plx_trace("what-if", code=2).stderr
+
+
+def test_a_trace_is_not_replaced_by_what_is_made_of_it(folder):
+    trace = folder / "trace.plxt"
+    before = trace.read_bytes()
+    for name in ("perfetto", "json"):
+        assert "expected another file than the trace" in plx_trace(name, folder, "-o", trace, code=2).stderr
+    assert trace.read_bytes() == before
+
+
+def test_the_flame_graph_has_the_time_of_all_tasks(folder, tmp_path):
+    names = plx_trace("flame", folder, "-o", tmp_path / "flame").stdout.split()
+    assert names == [f"{tmp_path}/flame.svg", f"{tmp_path}/flame.txt"]
+    lines = [line.rsplit(" ", 1) for line in (tmp_path / "flame.txt").read_text().splitlines()]
+    work_us = 1e6 * load(folder / "critical_path.json")["work_s"]
+    assert abs(sum(int(us) for _, us in lines) - work_us) <= len(lines) + 1
+    assert any(path.endswith(";leaf") for path, _ in lines)
+    assert (tmp_path / "flame.svg").read_text().startswith("<svg ")
+
+
+@pytest.mark.skipif(bool(trace_processor.missing()), reason=trace_processor.missing())
 def test_perfetto_refuses_an_invalid_trace(tmp_path):
     """Shows that reading our traces is a meaningful test."""
     (tmp_path / "trace.json").write_text('{"traceEvents": [{"ph": "X", "name": "cut of')
@@ -206,7 +295,7 @@ def test_tables_agree_with_each_other(folder):
     assert 0 < summary["span_s"] <= summary["wall_s"] and summary["span_s"] <= summary["work_s"]
     assert abs(sum(float(row["work_s"]) for row in path) - summary["work_s"]) < 1e-6
     cells = table(folder / "concurrency.csv")
-    width = float(cells[1]["time_s"]) - float(cells[0]["time_s"])
+    width = (float(cells[-1]["time_s"]) - float(cells[0]["time_s"])) / (len(cells) - 1)
     busy = sum(float(cell["running"]) for cell in cells) * width
     assert abs(busy - summary["work_s"]) < 0.01 * summary["work_s"]
     scatter = [row for row in table(folder / "scatter.csv") if row["kind"] == "task"]
@@ -220,7 +309,7 @@ def test_the_summary_names_existing_files(tmp_path):
     assert summary["tasks"] == ROUNDS * (WIDTH + 1) + 1
     assert summary["trace"]["records_lost"] == 0 and summary["trace"]["records"] > summary["tasks"]
     files = {f["name"] for f in summary["files"]}
-    assert files | {"measurement.json", "trace.plxt"} == {f.name for f in (tmp_path / "run").iterdir()}
+    assert files | {"measurement.json", "trace.plxt", "flame.svg"} == {f.name for f in (tmp_path / "run").iterdir()}
     assert not any("failure" in f for f in summary["files"])
     assert {f.name for f in (tmp_path / "run" / "tau").iterdir()} == {"profile.0.0.0", "profile.0.0.1"}
 
@@ -266,7 +355,8 @@ def test_a_full_disk_ends_the_trace_and_not_the_program(tmp_path):
 
 
 def test_a_file_that_cannot_be_written_is_one_line(folder, tmp_path):
-    for arguments in (("json", "-o", tmp_path / "no" / "t.json"), ("tree", "-o", tmp_path / "no" / "t"), ("otf2", "-o", "/dev/null/x")):
+    folder_missing = tmp_path / "no" / "t"
+    for arguments in (*((command, "-o", folder_missing) for command in ("json", "perfetto", "flame", "tree")), ("otf2", "-o", "/dev/null/x")):
         done = plx_trace(*arguments, folder, code=2)
         assert done.stdout == "" and len(done.stderr.splitlines()) == 1 and done.stderr.startswith("plx-trace: ")
     assert "has no trace.plxt: record one with PLX_TRACE=1" in plx_trace("stats", tmp_path, code=2).stderr

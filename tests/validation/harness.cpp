@@ -8,7 +8,7 @@
 #include <fstream>
 
 #include "rt/for_loop.hpp"
-#include "star/problems/error_norms.hpp"
+#include "star/problems/test/error_norms.hpp"
 
 namespace plx::star::validation {
 

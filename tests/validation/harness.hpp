@@ -13,7 +13,7 @@
 
 #include "rt/runtime.hpp"
 #include "star/driver/simulation.hpp"
-#include "star/problems/error_norms.hpp"
+#include "star/problems/test/error_norms.hpp"
 
 namespace plx::star::validation {
 

@@ -14,17 +14,25 @@ import pytest
 from built import BIN, ROOT, needs
 
 CASES, WHAT_IF = BIN / "what_if_cases", BIN / "plx-what-if"
-pytestmark = [*needs("what_if_cases"), *needs("plx-what-if")]
+pytestmark = [*needs("what_if_cases"), *needs("plx-what-if"), *needs("plx-trace")]
 
 
 def record(folder: Path, case: str, *arguments: str, trace: str = "1") -> Path:
     environment = {**os.environ, "PLX_TRACE": trace, "PLX_OUTPUT": str(folder)}
-    subprocess.run([CASES, case, "scale=0.3", *arguments], env=environment, check=True, capture_output=True, timeout=300)
+    subprocess.run([CASES, case, "scale=0.3", *arguments], env=environment, check=True, capture_output=True, timeout=600)
     return folder
 
 
 def ask(*arguments) -> subprocess.CompletedProcess:
-    return subprocess.run([WHAT_IF, *map(str, arguments)], capture_output=True, text=True, timeout=300, check=False)
+    return subprocess.run([WHAT_IF, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False)
+
+
+def longest_s(run: Path, task_type: str) -> float:
+    """The longest slice of the type. It is much longer than what the program does in it if its worker lost its core meanwhile."""
+    command = [BIN / "plx-trace", "find", run, "--order", "longest", "--rows", "1", "--type", task_type]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=True)
+    _, length, unit = done.stdout.splitlines()[3].split()[:3]
+    return float(length) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +55,9 @@ def test_predictions_obey_their_bounds(tmp_path, case):
 
 
 def test_a_change_beside_the_critical_path_saves_nothing(tmp_path):
-    answer = json.loads(ask(record(tmp_path / "run", "chain"), "--json", "--scale", "beside=0.5", "--workers", "4").stdout)
-    if not answer["refusal"]:
+    run = record(tmp_path / "run", "chain")
+    answer = json.loads(ask(run, "--json", "--scale", "beside=0.5", "--workers", "4").stdout)
+    if not answer["refusal"] and longest_s(run, "beside") < 0.5 * answer["span_s"]:  # else it may be the critical path
         spans = {p["change"]: p["span_s"] for p in answer["predictions"]}
         assert spans['half the time of "beside"'] == answer["span_s"] == spans["4 workers"]
 
@@ -58,7 +67,9 @@ def test_a_lock_is_found_by_its_name(lock_run):
     if not answer["refusal"]:
         one, eight, both = answer["predictions"][1], answer["predictions"][0], answer["predictions"][2]
         assert one["change"] == 'no waits for the lock "accum*"'
-        assert both["time_s"] < eight["time_s"], "with eight workers the lock limits the run"
+        assert both["time_s"] <= eight["time_s"]
+        if longest_s(lock_run, "deposit") < 0.5 * eight["time_s"]:  # else that task limits both
+            assert both["time_s"] < eight["time_s"], "with eight workers the lock limits the run"
 
 
 def test_the_table_begins_with_the_error(lock_run):
@@ -99,7 +110,7 @@ def test_the_python_command_runs_the_program(lock_run, tmp_path):
     def command(*arguments) -> subprocess.CompletedProcess:
         environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
         line = [sys.executable, "-m", "parallax", "what-if", *map(str, arguments)]
-        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=600, check=False)
 
     program = ["--program", WHAT_IF]
     questions = ["--workers", "3", "--scale", "deposit=0.5", "--scale", "*=2", "--without-locks", "--json"]

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 import bench_coalescing
+import bench_parquet
 import coalescing_data as data
 import pytest
 import run_bench
@@ -52,14 +53,14 @@ def test_a_file_is_read_as_it_was_written(tmp_path):
         (HEADER + 'toy,calls,0,0,"8,1",8,1,0,0,long,0,0,0,0\n', "a.csv:2: expected 14 values"),
     ],
 )
-def test_another_file_is_told_in_one_line(tmp_path, text, problem):
+def test_a_wrong_file_is_reported_in_one_line(tmp_path, text, problem):
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(ValueError) as error:
         data.read(tmp_path / "a.csv")
     assert problem in str(error.value) and "\n" not in str(error.value)
 
 
-def test_turns_go_on_where_they_ended(tmp_path):
+def test_turns_continue_where_they_ended(tmp_path):
     assert data.turns_in(tmp_path / "none.csv") == 0
     assert data.turns_in(written(tmp_path / "a.csv", [])) == 0
     assert data.turns_in(written(tmp_path / "a.csv", [line(turn=4), line(turn=2)])) == 5
@@ -92,7 +93,7 @@ def test_the_correlation_is_of_settings_with_numbers():
     assert named == {"net/toy/correlation": one, "net/toy/correlation_share": share, "net/toy/correlation_short": one}
 
 
-def test_intervals_that_are_long_for_what_is_measured_are_left_out():
+def test_intervals_that_are_too_long_for_the_measurement_are_omitted():
     # 10 ms of work and 30 ms for as many messages as parcels; the last parcels wait for the interval.
     rows = [line(setting=f"{n},{us}", time_s=0.01 + 0.03 / n + (n > 1) * us * 1e-6, overhead=3 / (3 + n))
             for n in (1, 2, 4, 8) for us in (1, 1000, 10000)]  # fmt: skip
@@ -115,7 +116,7 @@ def swept(noise: float, unseen: float) -> list[dict]:
     ]  # fmt: skip
 
 
-def test_noise_is_told_from_what_the_overhead_misses():
+def test_noise_is_distinguished_from_unexplained_time():
     exact, noisy, unseen = (data.repeatable(swept(*how)) for how in ((0, 0), (1.0, 0), (0.01, 0.3)))
     assert exact["ceiling"] == pytest.approx(1)
     assert 0.6 < noisy["ceiling"] < 0.95 and abs(noisy["rest"]) < 0.6
@@ -170,26 +171,26 @@ def test_a_setting_of_two_moods_is_not_hidden_by_halves():
     assert named == {"net/selfclock/worst": pytest.approx(1.2), "net/selfclock/worst_halves": pytest.approx(0.75)}
 
 
-def test_finals_judge_what_the_phases_have_chosen():
+def test_repeats_compare_what_the_phases_have_chosen():
     sweep = {"8,100": 10, "16,100": 11, "64,100": 1000, "self": 9, "adaptive": 9}
     rows = [line("phases", "toy", setting=s, phase="dense", time_s=t * 1e-3) for s, t in sweep.items()]
-    assert data.finalists(rows) == ["8,100", "16,100"]
+    assert data.candidates(rows) == ["8,100", "16,100"]
     # Each turn is slower than the one before; 16,100 was lucky in the sweep, and 64,100 here, which is not asked.
-    finals = []
+    repeats = []
     for turn, slow in ((1, 1.0), (2, 3.0), (3, 9.0)):
         for s, t in {"8,100": 10, "16,100": 20, "64,100": 1, "self": 10.3, "adaptive": 11}.items():
             for at_s, late in ((0.05, 50), (0.5, 7), (1.3, 1)):  # all are slow at first
-                finals.append(line("finals", "toy", setting=s, phase="dense", turn=turn, at_s=at_s, time_s=t * slow * late * 1e-3))
-    assert data.in_finals(rows, finals, "self") == {"dense": pytest.approx(1.03)}
-    assert data.in_finals(rows, finals, "adaptive") == {"dense": pytest.approx(1.1)}
-    named = {r["name"]: r["value"] for r in data.rows_of(rows + finals)}
+                repeats.append(line("repeats", "toy", setting=s, phase="dense", turn=turn, at_s=at_s, time_s=t * slow * late * 1e-3))
+    assert data.in_repeats(rows, repeats, "self") == {"dense": pytest.approx(1.03)}
+    assert data.in_repeats(rows, repeats, "adaptive") == {"dense": pytest.approx(1.1)}
+    named = {r["name"]: r["value"] for r in data.rows_of(rows + repeats)}
     assert named["net/adaptive/worst"] == pytest.approx(1.1)
     assert named["net/adaptive/worst_sweep"] == pytest.approx(0.9)
-    assert data.final_lines(rows + finals) == [["toy, dense", "8,100 16,100", "1.030", "1.100", "3"]]
+    assert data.repeat_lines(rows + repeats) == [["toy, dense", "8,100 16,100", "1.030", "1.100", "3"]]
 
 
-def test_finals_need_phases(capsys):
-    asked = ["finals", "--traffic", "toy", "--settings", bench_coalescing.BEST]
+def test_repeats_need_phases(capsys):
+    asked = ["repeats", "--traffic", "toy", "--settings", bench_coalescing.BEST]
     rows = [line("phases", "toy", setting="8,100", phase="dense")]
     assert bench_coalescing.with_the_best(asked, rows, ["self"])[-1] == "8,100 self"
     with pytest.raises(SystemExit):
@@ -270,10 +271,28 @@ def test_without_mpirun_one_line_says_so(monkeypatch, tmp_path, capsys):
     assert len(said) == 1 and "coalescing is omitted: mpirun was not found" in said[0]
 
 
-def test_an_unknown_part_is_named(tmp_path, capsys):
+@pytest.mark.parametrize(
+    "words, problem",
+    [
+        (["--only", "toy,rotatoin"], "--only rotatoin: expected one of toy, change, "),
+        (["parquet", "--only", "toy"], "--only toy: expected one of sweep64, sweep128, sweep256"),
+        (["net", "--only", "toy"], "--only toy: expected the benchmarks coalescing or parquet, which have parts"),
+    ],
+)
+def test_an_unknown_part_is_named(capsys, words, problem):
     with pytest.raises(SystemExit):
-        bench_coalescing.chosen("toy,rotatoin", ["toy", "rotation32"])
-    assert "--only rotatoin: expected one of toy, rotation32" in capsys.readouterr().err
+        run_bench.parse(words)
+    assert problem in capsys.readouterr().err
+
+
+def test_parts_of_one_program_leave_out_the_other(monkeypatch, tmp_path):
+    for module in (bench_coalescing, bench_parquet):
+        monkeypatch.setattr(module, "why_no_jobs", lambda: None)
+    (tmp_path / "coalescing.csv").write_text("earlier measurements\n")
+    there = run_bench.programs(tmp_path, tmp_path)  # without programs: a part that begins fails
+    assert bench_coalescing.run(there, run_bench.parse(["--only", "sweep64"])) == []
+    assert bench_parquet.run(there, run_bench.parse(["--only", "toy"])) == []
+    assert (tmp_path / "coalescing.csv").exists()
 
 
 needs_processes = pytest.mark.skipif(
@@ -312,7 +331,7 @@ def test_a_short_run_measures_everything(tmp_path, monkeypatch):
         (2, ["toy", "--settings", "self", "--csv", "/nowhere/a.csv"], "cannot write /nowhere/a.csv"),
     ],
 )
-def test_what_is_asked_wrongly_is_told_in_one_line(processes, words, problem):
+def test_wrong_usage_is_reported_in_one_line(processes, words, problem):
     command = [*job_command(processes), str(BIN / "bench_coalescing"), *words]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=job_environment())
     said = {x for x in done.stderr.splitlines() if x.startswith("bench_coalescing: ")}

@@ -70,7 +70,7 @@ def test_without_mpirun_one_line_says_so(folder, capsys, monkeypatch):
     assert "rows between processes are omitted: mpirun was not found; install Open MPI" in capsys.readouterr().out
 
 
-def test_a_job_that_cannot_start_is_told_in_its_own_words(folder, capsys):
+def test_the_message_of_a_job_that_cannot_start_is_printed(folder, capsys):
     program = folder(code=2) / "bench_net"
     write(program, program.read_text().replace("transport ucx", "bench_net: no transport for a job"))
     assert rows_of(program.parent) == ["net/alone"]

@@ -58,3 +58,10 @@ def test_of_the_changelog_only_what_is_not_released_is_checked(tmp_path):
 @pytest.mark.parametrize("text", ["tasks lie ready", "tasks lay in the queue", "fails without a word", "a rank resigns", "records found no room"])
 def test_phrases(tmp_path, text):
     assert len(findings(tmp_path, "a.md", text)) == 1
+
+
+def test_names_of_tests_are_texts(tmp_path):
+    assert findings(tmp_path, "a.cpp", "TEST_F(Waits, AMutexIsToldByItsName) {}\n") == [(1, "told")]
+    assert findings(tmp_path, "b.cpp", "TEST(event, all_who_wait) {}\n") == [(1, "who")]
+    assert findings(tmp_path, "a.py", "def test_a_line_is_left_out():\n    pass\n") == [(1, "left out")]
+    assert findings(tmp_path, "c.cpp", "TEST(Waits, AMutexIsListed) {}\nint told(int who);\n") == []

@@ -111,7 +111,7 @@ class traffic final : private step::message_handler {
     if (const int left = answers_.fetch_sub(1, std::memory_order_relaxed); left > 0) send(left - 1);
     end_->arrive();
   }
-  void lost(int peer, const std::string& why) override { end_->lost(peer, why); }
+  void lost(const std::exception_ptr& loss) override { end_->lost(loss); }
 
   step::exchange& net_;
   std::size_t doubles_;
@@ -226,7 +226,7 @@ border_costs measure_border(const star::gas& g, std::size_t group_bytes) {
     blocks += r.blocks.size();
   }
   if (out == 0 || in == 0) return c;
-  mesh::arena mirrors(g.now.variables(), g.now.block_size());
+  mesh::arena mirrors(g.now.fields(), g.now.block_size());
   mirrors.resize(g.mesh.slot_count());
   c.pack_s_per_byte = best_of([&] {
                         for (std::size_t i = 0; i < sent.size(); ++i)

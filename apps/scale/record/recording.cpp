@@ -14,6 +14,7 @@
 #include "net/core/node.hpp"
 #include "net/job.hpp"
 #include "probe/record/recorder.hpp"
+#include "star/driver/balancer.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/gravity/passes.hpp"
 
@@ -34,6 +35,8 @@ constexpr std::array kinds{"star.stage",
                            "star.check",
                            "star.pack",
                            "star.adapt_mesh",
+                           name_of(pass_kind::totals),
+                           name_of(pass_kind::mean),
                            name_of(pass_kind::masses),
                            name_of(pass_kind::moments),
                            name_of(pass_kind::interactions),
@@ -139,7 +142,7 @@ void run_recorder::keep_blocks(segment& s) {
 
 // The costs of the blocks since they were last cleared.
 void run_recorder::keep_costs(segment& s) {
-  sim_.costs().collect(j_.home().recorder());
+  sim_.collect_costs();
   const star::gas& g = sim_.state();
   std::vector<double> mine;
   for (const mesh::slot_id slot : g.own()) {
@@ -167,7 +170,7 @@ result<segment> run_recorder::next() {
   std::vector<mesh::location> after;
   for (const mesh::slot_id slot : sim_.state().mesh.blocks()) after.push_back(sim_.state().mesh.where(slot));
   s.changed = after != s.blocks;
-  sim_.costs().collect(j_.home().recorder());
+  sim_.collect_costs();
   sim_.costs().clear();
   return s;
 }

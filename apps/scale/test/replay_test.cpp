@@ -196,7 +196,7 @@ double sum_of_work(const work_graph& g) {
   return sum;
 }
 
-TEST(Replay, AllWorkIsDoneOnceAndAllTimeIsBooked) {
+TEST(Replay, AllWorkIsDoneOnceAndAllTimeIsAccounted) {
   costs c;
   c.send_s = c.receive_s = 1e-6, c.send_s_per_byte = c.receive_s_per_byte = 1e-10, c.task_s = 1e-7;
   for (std::uint64_t seed = 0; seed < 20; ++seed)

@@ -183,8 +183,9 @@ TEST(StepGraph, WithoutCoalescingEachReaderGetsItsGhostsInEachStage) {
   }
 }
 
-// The small mesh with gravity: 15 blocks and three refined nodes, of which two are above the root grid.
-workload small_star() {
+// The small mesh with gravity: 15 blocks and three refined nodes, of which two are above the root grid. `solves`: of
+// the four in a step, those that are not skipped. A block is measured with its shares of the refined nodes above it.
+workload small_star(int solves = 4) {
   workload w = small();
   w.gravity.emplace();
   w.gravity->constant = 1.0;
@@ -193,6 +194,11 @@ workload small_star() {
       {"star.stage", 80e-6},           {"star.flux_correction", 10e-6},     {"star.gravity.accelerations", 40e-6},
       {"star.gravity.moments", 5e-6},  {"star.gravity.interactions", 7e-6}, {"star.gravity.translations", 2e-6},
       {"star.gravity.node_sums", 1e-6}};
+  const double refined = solves * (5e-6 + 7e-6 + 2e-6 + 1e-6);       // the refined root block
+  const double above = solves * (5e-6 + 2e-6 + 1e-6 + 5e-6 + 1e-6);  // the top has no parent
+  w.block_s.assign(15, 2 * 80e-6 + solves * 40e-6 + above / 15);
+  for (const std::size_t i : {0, 1, 3}) w.block_s[i] += 3 * 10e-6;   // beside the refined one
+  for (std::size_t i = 7; i < 15; ++i) w.block_s[i] += refined / 8;  // below it
   return w;
 }
 
@@ -211,19 +217,31 @@ TEST(StepGraph, GravityIsSolvedFourTimesPerStepOnBlocksAndRefinedNodes) {
     EXPECT_EQ(tasks_of(g, 7e-6), 4 * 1) << n;  // the other refined nodes have no neighbours
     EXPECT_EQ(tasks_of(g, 2e-6), 4 * 2) << n;
     EXPECT_EQ(tasks_of(g, 1e-6), 4 * 3) << n;
-    EXPECT_NEAR(work_of(g), 15 * 300e-6 + 4 * (3 * 5e-6 + 7e-6 + 2 * 2e-6 + 3 * 1e-6), 1e-12) << n;
+    EXPECT_EQ(tasks_of(g, 40e-6), 4 * 15) << n;
+    EXPECT_NEAR(work_of(g), small_star().stepping_s(), 1e-12) << n;
   }
 }
 
-// If the gravity of the step before is still valid, the first of the four solves takes nothing on refined nodes; blocks
-// take what they were measured to take.
-TEST(StepGraph, ASolveThatIsSkippedTakesNothing) {
+// Twice the measured time of the blocks below the refined root block is twice the time of these blocks and of that
+// node, and of the nodes above the root grid in proportion.
+TEST(StepGraph, MeasuredTimesAreDividedBetweenBlocksAndTheNodesAboveThem) {
   workload w = small_star();
+  for (std::size_t i = 7; i < 15; ++i) w.block_s[i] *= 2.0;
+  const work_graph g = distributed_run(w, 2, {}).stepping();
+  EXPECT_EQ(tasks_of(g, 14e-6), 4);              // interactions
+  EXPECT_EQ(tasks_of(g, 80e-6), 8 * 4 + 7 * 2);  // accelerations there, stages elsewhere
+  EXPECT_EQ(tasks_of(g, (8 * 2 + 7) / 15.0 * 5e-6), 2 * 4);
+  EXPECT_NEAR(work_of(g), w.stepping_s(), 1e-12);
+}
+
+// If the gravity of the step before is still valid, the first of the four solves takes nothing.
+TEST(StepGraph, ASolveThatIsSkippedTakesNothing) {
+  workload w = small_star(3);
   w.carried = 1.0;
   const work_graph all = distributed_run(small_star(), 2, {}).stepping(), g = distributed_run(w, 2, {}).stepping();
   EXPECT_EQ(tasks_of(g, 5e-6), 3 * 3);
   EXPECT_EQ(tasks_of(g, 2e-6), 3 * 2);
-  EXPECT_NEAR(work_of(g), 15 * 300e-6 + 3 * (3 * 5e-6 + 7e-6 + 2 * 2e-6 + 3 * 1e-6), 1e-12);
+  EXPECT_NEAR(work_of(g), w.stepping_s(), 1e-12);
   EXPECT_EQ(g.size(), all.size());
   EXPECT_EQ(traffic_of(g).bytes, traffic_of(all).bytes);
 }

@@ -7,9 +7,9 @@
 
 #include "block_operations.hpp"
 #include "gpu/cuda/kernel.hpp"
+#include "star/device/bodies/body.hpp"
 #include "star/device/bodies/full3d_body.hpp"
 #include "star/device/bodies/ghosts_body.hpp"
-#include "star/device/bodies/run_bodies.hpp"
 
 namespace plx::star::device {
 namespace {

@@ -85,11 +85,11 @@ struct cpu_steps::hand {
 };
 
 cpu_steps::cpu_steps(const mesh::block_mesh& mesh, const device::gas_options& o, unsigned workers)
-    : now(device::mesh_variables({}), mesh.block_size()),
+    : now(fields_of({}), mesh.block_size()),
       mesh_(mesh),
       o_(o),
-      a_(device::mesh_variables({}), mesh.block_size()),
-      b_(device::mesh_variables({}), mesh.block_size()) {
+      a_(fields_of({}), mesh.block_size()),
+      b_(fields_of({}), mesh.block_size()) {
   for (mesh::arena* a : {&now, &a_, &b_}) a->resize(mesh.slot_count());
   for (unsigned i = 0; i < workers; ++i)
     hands_.push_back(std::make_unique<hand>(o.hydro, mesh.block_size(), now.variable_count()));
@@ -261,7 +261,7 @@ class ladder {
       const auto wait = [&] { c = gas.wait(); };
       for (int i = 0; i < checked_steps; ++i) step();
       wait();
-      mesh::arena here(mesh_variables({}), 8);
+      mesh::arena here(star::fields_of({}), 8);
       here.resize(mesh_.slot_count());
       gas.download(here);
       keep_or_compare(r.name, here);

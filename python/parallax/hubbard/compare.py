@@ -21,7 +21,10 @@ from ..tables import Table, read_json, read_table
 from ..text import count, plural
 
 # Columns of iterations.csv of either program.
-not_physics = ("seconds", "wait_s", "exchanged_mb", "rotation_seconds", "sent_mb", "messages")
+not_physics = (
+    "seconds", "wait_s", "exchanged_mb", "rotation_seconds", "sent_mb", "parcels", "messages", "network_overhead",
+    "coalesce_parcels", "coalesce_interval_us", "coalesce_bytes",
+)
 
 
 def is_hubbard_run(folder: Path) -> bool:

@@ -299,22 +299,35 @@ def extrapolation_picture(run: ParquetRun) -> Picture:
 
 
 def time_picture(run: ParquetRun) -> Picture:
-    """Seconds of each iteration, with the part of the rotations, and what they sent."""
+    """Seconds of each iteration, with the part of the rotations; what they sent, in how large messages, and the share of those
+    in the time."""
     rows = {name: np.asarray(run.iterations[name]) for name in run.iterations.names()}
     n, seconds, rotation = (column(rows, name) for name in ("frequencies", "seconds", "rotation_seconds"))
     sent, x = column(rows, "sent_mb"), np.arange(1, len(n) + 1)
-    panels = 2 if np.any(sent > 0) else 1
+    network = []  # (title, values) of the panels below
+    if np.any(sent > 0):
+        network.append(("sent by all processes  [MB]", sent))
+        if "network_overhead" in rows:
+            network.append(("share of messages in the busy time  [%]", 100 * column(rows, "network_overhead")))
+        messages = column(rows, "messages")
+        if "parcels" in rows and np.any(column(rows, "parcels") > messages):
+            network.append(("parcels in a message", column(rows, "parcels") / np.maximum(messages, 1)))
+    limits = column(rows, "coalesce_parcels") if "coalesce_parcels" in rows else np.zeros(len(n))
 
     def draw(figure, theme) -> None:
-        lines = figure.subplots(panels, 1, sharex=True, squeeze=False)[:, 0]
+        lines = figure.subplots(1 + len(network), 1, sharex=True, squeeze=False)[:, 0]
         lines[0].bar(x, seconds, 0.85, color=theme.series[0], label="iteration")
         if np.any(rotation > 0):
             lines[0].bar(x, rotation, 0.85, color=theme.series[1], label="of it rotations")
             lines[0].legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, ncols=2)
         lines[0].set_title("wall time  [s]")
-        if panels == 2:
-            lines[1].bar(x, sent, 0.85, color=theme.series[2])
-            lines[1].set_title("sent by process 0  [MB]")
+        for axes, (title, values) in zip(lines[1:], network):
+            axes.bar(x, values, 0.85, color=theme.series[2])
+            limited = title.startswith("parcels") and np.any(limits > 1)
+            axes.set_title(title + ("; line: at most, as set or chosen" if limited else ""))
+            if limited:
+                axes.step(x, np.where(limits > 1, limits, np.nan), where="mid", color=theme.series[1])
+                axes.set_yscale("log")
         top = lines[0].get_ylim()[1]
         for each in np.unique(n):
             mine = x[n == each]
@@ -328,6 +341,6 @@ def time_picture(run: ParquetRun) -> Picture:
             axes.grid(axis="y")
         lines[-1].set_xlabel("iteration")
 
-    caption = "Time of each iteration on process 0." + ("" if panels == 2 else " One process: the rotations send nothing.")
-    size = (10.4, 2.7 if panels == 1 else 4.2)
+    caption = "Time of each iteration on process 0, and the messages of all." if network else "Time of each iteration."
+    size = (10.4, 2.7 + 1.5 * len(network))
     return Picture("time", "Time of an iteration", caption, size, draw, "Seconds per iteration.")

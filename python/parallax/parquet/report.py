@@ -260,16 +260,26 @@ class Speed(Performance):
         for n, of in by_frequencies(self._iterations()).items():
             time, rotation = (float(column(of, name).sum()) for name in ("seconds", "rotation_seconds"))
             state = {True: "yes", False: "no", None: "not complete"}[converged.get(n)]
+            sent, messages = float(column(of, "sent_mb").sum()), float(column(of, "messages").sum())
+            parcels = float(column(of, "parcels").sum()) if "parcels" in of else math.nan
+            overhead = float((column(of, "network_overhead") * column(of, "seconds")).sum()) if "network_overhead" in of else math.nan
             rows.append(
                 [
                     n, len(of["seconds"]), state, f"{column(of, 'residual')[-1]:.1e}", seconds(time),
-                    seconds(time / len(of["seconds"])), percent(rotation / time if time > 0 else 0.0),
-                    f"{column(of, 'sent_mb').sum():,.1f} MB", count(column(of, "messages").sum()),
+                    seconds(time / len(of["seconds"])), percent(rotation / time if time > 0 else 0.0), f"{sent:,.1f} MB",
+                    count(messages), f"{parcels / messages:.3g}" if parcels > 0 and messages > 0 else "",
+                    f"{1e3 * sent / messages:,.3g} kB" if messages > 0 else "",
+                    percent(overhead / time) if sent > 0 and time > 0 and math.isfinite(overhead) else "",
                 ]
             )
-        header = "frequencies,iterations,converged,residual / U,time,per iteration,in rotations,sent,messages".split(",")
-        caption = "Rotations bring the vertices of one channel to the arguments of another; sent: by process 0 to the others."
-        return html.card("Messages and time", html.table(header, rows, numeric=(0, 1, 3, 4, 5, 6, 7, 8)), caption)
+        header = (
+            "frequencies,iterations,converged,residual / U,time,per iteration,in rotations,sent,messages,parcels each,size,network"
+        ).split(",")
+        caption = (
+            "Rotations bring the vertices of one channel to the arguments of another; sent: by all processes. Parcels are rows, or "
+            "packed messages. Network: the share of messages in the busy time of the workers, of whole iterations."
+        )
+        return html.card("Messages and time", html.table(header, rows, numeric=(0, 1, *range(3, 12))), caption)
 
 
 def write_report(run: ParquetRun, out: Path) -> ParquetFacts:

@@ -12,6 +12,8 @@ import queue
 import select
 import shutil
 import signal
+import socket
+import struct
 import sys
 import termios
 import threading
@@ -56,9 +58,48 @@ def _files() -> list:
     return sorted(found, key=lambda p: p.stat().st_mtime, reverse=True)
 
 
+LOOPBACK = {"localhost", "127.0.0.1", "::1"}
+
+
 def _same(a: str, b: str) -> bool:
-    local = {"localhost", "127.0.0.1", "::1"}
-    return a == b or {a, b} <= local
+    return a == b or {a, b} <= LOOPBACK
+
+
+def of_process(process: int) -> tuple[Address, socket.socket]:
+    """The live page of a running program with a runtime, which begins to serve one if it does not (session/attach_server.hpp).
+    It ends with the last connection of those that are returned.
+    """
+    try:
+        owner = os.stat(f"/proc/{process}").st_uid
+        name = Path(f"/proc/{process}/comm").read_text(encoding="utf-8", errors="replace").strip()
+        name = "".join(c if c.isprintable() else "?" for c in name)
+    except OSError:
+        raise LiveError(f"there is no process {process}") from None
+    if os.geteuid() not in (0, owner):
+        raise LiveError(f"process {process} ({name}) belongs to another user, or is set-user-id")
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    connection.settimeout(10)
+    try:
+        connection.connect(f"\0parallax/{process}")
+        peer = struct.unpack("3i", connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+        if peer != process:
+            raise ConnectionRefusedError  # another process has taken the name
+        connection.send(b"parallax 1\nserve")
+        word, _, text = connection.recv(4096).decode("utf-8", "replace").partition("\n")
+    except (TimeoutError, BlockingIOError):
+        raise LiveError(f"process {process} ({name}) does not answer: it is stopped, or writes files") from None
+    except OSError:
+        raise LiveError(
+            f"process {process} ({name}) does not accept attachments: expected a program with a runtime of Parallax, without "
+            "attach=0, in the same network and PID namespace"
+        ) from None
+    text = "".join(c if c.isprintable() else "?" for c in text)  # it must not steer the terminal
+    if word != "ok":
+        raise LiveError(f"process {process} ({name}): {text or 'it has just ended'}")
+    address = _of_url(text, f"process {process}")
+    if address.host not in LOOPBACK:  # the program must not direct its reader to other machines
+        raise LiveError(f"process {process} ({name}) serves its page at {address.host} only: give its URL, as the program printed it")
+    return address, connection
 
 
 def find(target: str | None, token: str | None = None) -> Address:
@@ -73,13 +114,13 @@ def find(target: str | None, token: str | None = None) -> Address:
         files += _files() if target is None else []
         if not files:
             raise LiveError(
-                f"{folder}: no live.url here; start the program with --plx:serve=1 (or PLX_SERVE=1) and give this "
-                "command its folder (plx-run where none was named), or the URL that it prints"
+                f"{folder}: no live.url here; give the process id of the program, or start it with --plx:serve=1 (or "
+                "PLX_SERVE=1) and give its folder (plx-run where none was named), or the URL that it prints"
             )
         return _of_url(files[0].read_text(encoding="utf-8"), str(files[0]))
     host, colon, port = target.rpartition(":")
     if not colon or not port.isdigit() or not 0 < int(port) < 65536:
-        raise LiveError(f"'{target}': expected a URL, HOST:PORT, or the folder of a run")
+        raise LiveError(f"'{target}': expected a process id, a URL, HOST:PORT, or the folder of a run")
     host = host.strip("[]") or "127.0.0.1"
     if token:
         return Address(host, int(port), token)

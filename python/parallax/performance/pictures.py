@@ -77,17 +77,26 @@ class _Bars:
 
 
 def timeline_picture(table, kinds: list) -> Picture:
-    """A row per worker and per stream of a device, a bar per slice of a task or operation."""
+    """A row per worker and per stream of a device that has slices, a bar per slice of a task or operation."""
     worker = table.numbers("worker").astype(int)
-    labels = {row: f"worker {row}" for row in range(int(np.max(worker)) + 1)}
+    rows, y = np.unique(worker, return_inverse=True)
+    names = {int(row): f"worker {row}" for row in rows}
     if "device" in table.columns:
-        labels.update({int(row): str(name) for row, name in zip(worker, table["device"]) if str(name) not in ("", "nan")})
-    bars = _Bars(table, worker, list(labels.items()))
+        names.update({int(row): str(name) for row, name in zip(worker, table["device"]) if str(name) not in ("", "nan")})
+    labels = [names[int(row)] for row in rows]
+    hidden = int(rows[-1]) + 1 - len(rows)
+    bars = _Bars(table, y, list(enumerate(labels)))
     height = float(np.clip(1.4 + 0.34 * len(labels), 2.0, 7.0))
     caption = f"{bars.span} in {seconds(bars.last - bars.first)}; empty parts are idle time or task management."
+    idle = f"{plural(hidden, 'row')} without slices {'is' if hidden == 1 else 'are'} not shown"
+    if hidden:
+        caption += f" {idle}."
 
     def draw(figure, theme) -> None:
-        bars.draw(figure.add_subplot(), kinds, theme, 6)
+        axes = figure.add_subplot()
+        bars.draw(axes, kinds, theme, 6)
+        if hidden:
+            axes.set_xlabel(f"{axes.get_xlabel()}; {idle}")
 
     return Picture("timeline", "Timeline", caption, (9.6, height), draw, "Tasks on each worker, over time.")
 

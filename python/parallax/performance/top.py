@@ -12,7 +12,7 @@ TOTAL = "/threads{locality#0/total}/"
 TIME_PARTS = (("exec", "tasks"), ("overhead", "overhead"), ("background", "polling"), ("idle", "idle"))
 PART_STYLES = ("blue", "yellow", "magenta", "dim")
 TASK_STYLES = ("blue", "yellow", "green", "magenta", "cyan", "red", "bright_blue", "bright_green", "bright_magenta")
-ORDERS = ("now", "share", "calls", "mean_s", "max_s", "name")
+ORDERS = ("now", "share", "calls", "mean_s", "p99_s", "max_s", "idle_blame_s", "lock_blame_s", "name")
 
 
 @dataclass
@@ -262,6 +262,10 @@ TASK_COLUMNS = (
     ("now", "now", 7, lambda t, a: share(t["now"])), ("share", "share", 7, lambda t, a: share(t["share"])),
     ("total_s", "total", 8, lambda t, a: short(t["total_s"], "s", a)),
     ("mean_s", "mean", 8, lambda t, a: short(t["mean_s"], "s", a)),
+    ("idle_blame_s", "blame", 8, lambda t, a: short(t.get("idle_blame_s"), "s", a)),
+    ("p99_s", "p99", 8, lambda t, a: short(t.get("p99_s"), "s", a)),
+    ("lock_blame_s", "locks", 8, lambda t, a: short(t.get("lock_blame_s"), "s", a)),
+    ("p50_s", "p50", 8, lambda t, a: short(t.get("p50_s"), "s", a)),
     ("max_s", "max", 8, lambda t, a: short(t["max_s"], "s", a)),
 )
 

@@ -179,7 +179,8 @@ def _susceptibilities(axes, momenta, theme) -> None:
 def chain_picture(run: DcaRun) -> Picture:
     """Each iteration: expansion order, sign, autocorrelation, convergence, density, time."""
     rows = _table(run.iterations)
-    t, target = column(rows, "t"), (run.config or {}).get("model.density")
+    t, config = column(rows, "t"), run.config or {}
+    target = config.get("model.density") if config.get("model.adjust_mu") is not False else None
     n = np.arange(1, len(t) + 1)
     starts = [i for i in range(len(t)) if i == 0 or t[i] != t[i - 1]]
     panels = [

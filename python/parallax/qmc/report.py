@@ -22,9 +22,11 @@ class DcaFacts(HubbardFacts):
     @property
     def title(self) -> str:
         config = self.config or {}
-        u, n = config.get("model.u"), config.get("model.density")
-        known = u is not None and n is not None
-        return f"Hubbard model, {self.cluster_name()} cluster: U = {u:g} t, n = {n:g}" if known else "Hubbard model"
+        fixed = config.get("model.adjust_mu") is False
+        u, value = config.get("model.u"), config.get("model.mu" if fixed else "model.density")
+        if u is None or value is None:
+            return "Hubbard model"
+        return f"Hubbard model, {self.cluster_name()} cluster: U = {u:g} t, {f'μ = {value:g} t' if fixed else f'n = {value:g}'}"
 
     @property
     def throughput(self):
@@ -52,6 +54,9 @@ class DcaFacts(HubbardFacts):
         if iterations is not None and len(iterations):
             order, sign = iterations.numbers("order")[-1], iterations.numbers("sign")[-1]
             tiles.append(("expansion order", trimmed(order), f"sign {sign:.3f}"))
+            if "acceptance" in iterations.names():
+                accepted, drift = iterations.numbers("acceptance")[-1], max(iterations.numbers("drift"))
+                tiles.append(("accepted moves", f"{100 * accepted:.0f} %", f"rounding errors up to {drift:.0e}"))
         if self.throughput:
             tiles.append(("throughput", f"{self.throughput:,.0f}", "measurements per second"))
         return tiles + self.worker_tiles

@@ -29,10 +29,11 @@ def _rotates(history) -> bool:
 
 
 def drift(history, name: str) -> np.ndarray:
-    """Relative drift [n_row] of a conserved total: (Q(t) + cumulative outflow through the boundaries - Q(0)) / scale.
+    """Relative drift [n_row] of a conserved total: (Q(t) + cumulative outflow - added by floors - Q(0)) / scale.
 
     scale is |Q(0)|; for momentum, whose total is often zero, it is sqrt(2 M E) at t = 0, an upper bound of the momentum
-    that this mass and energy can carry. The outflow is the column out_<name>, if the history has one. With
+    that this mass and energy can carry. The outflow through the boundaries is the column out_<name>, what floors have
+    added is from_floors_<name>, if the history has them. With
     self-gravity, the energy E is that of the gas and of gravity; the scale is the sum of the sizes of both. Energy and
     angular momentum that driving has added are omitted. total_angular_momentum_z, with hydro.spin, is conserved to
     rounding; angular_momentum_z, that of the velocities, begins with its first known row, and has no outflow.
@@ -48,6 +49,9 @@ def drift(history, name: str) -> np.ndarray:
     if f"out_{name}" in history:
         lost = history.numbers(f"out_{name}")
         total = total + (lost - lost[:1])
+    if f"from_floors_{name}" in history:
+        added = history.numbers(f"from_floors_{name}")
+        total = total - (added - added[:1])
     if len(total) == 0:
         return total
     start = total[0]
@@ -95,14 +99,23 @@ def _energy_scale(history) -> float:
 
 def boundary_losses(history) -> dict:
     """{name: share of the initial total that left through the boundaries}, for totals that lost anything."""
-    losses = {}
+    return _shares(history, "out_")
+
+
+def floor_additions(history) -> dict:
+    """{name: what floors have added, as a share of the initial total}, for totals that they have changed."""
+    return _shares(history, "from_floors_")
+
+
+def _shares(history, prefix: str) -> dict:
+    shares = {}
     for name in conserved_names(history):
-        if f"out_{name}" in history and len(history):
-            lost = history.numbers(f"out_{name}")
-            share = (lost[-1] - lost[0]) / _scale(history, name, abs(history.numbers(name)[0]))
+        if prefix + name in history and len(history):
+            part = history.numbers(prefix + name)
+            share = (part[-1] - part[0]) / _scale(history, name, abs(history.numbers(name)[0]))
             if share != 0:
-                losses[name] = float(share)
-    return losses
+                shares[name] = float(share)
+    return shares
 
 
 def floor_hits(history) -> int:

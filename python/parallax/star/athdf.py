@@ -115,6 +115,18 @@ def yt_units(attributes) -> dict:
     return {name: (float(attributes[key]), unit) for name, (key, unit) in units.items() if key in attributes}
 
 
+def load_yt(path: str | Path):
+    """A yt data set of a mesh file in CGS, with the [units] of its run; in code units if the run has none.
+
+    Errors: ReadError if it is not a mesh file, ImportError without yt (pip install yt). Cost: that of yt.load().
+    """
+    import yt
+
+    with Mesh(path) as mesh:
+        units = mesh.yt_units
+    return yt.load(str(path), units_override=units, unit_system="cgs") if units else yt.load(str(path))
+
+
 class Mesh:
     """One mesh file.
 
@@ -159,7 +171,7 @@ class Mesh:
 
     @property
     def yt_units(self) -> dict:
-        """yt.load(path, units_override=mesh.yt_units, unit_system="cgs"): the [units] of the run; {} without them."""
+        """For yt.load(path, units_override=...), see load_yt(): the [units] of the run; {} without them."""
         return yt_units(self.file.attrs)
 
     # ---- geometry ----

@@ -1,4 +1,4 @@
-"""Curves: profiles against the exact solution, conserved totals, throughput."""
+"""Curves: profiles against the exact solution, conserved totals, throughput, the light of a run (light_curve.csv)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from matplotlib import colormaps
 from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.ticker import EngFormatter
 
+from .. import ReadError
 from ..picture import Picture
+from ..tables import read_table
 from .analysis import conserved_names, drift
 
 _labels = {"rho": "density ρ", "vel": "velocity", "press": "pressure p"}
@@ -148,3 +150,52 @@ def _running_median(values, window: int):
         return values
     padded = np.pad(values, window, mode="edge")
     return np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * window + 1), axis=1)
+
+
+def read_light(folder):
+    """The table light_curve.csv of a run, or None if it is missing or has no rows. Raises ReadError."""
+    path = folder / "light_curve.csv"
+    if not path.exists():
+        return None
+    table = read_table(path)
+    if "luminosity" not in table:
+        raise ReadError(path, "no column 'luminosity', expected a table of light_curve.interval")
+    return table if len(table) > 0 else None
+
+
+def directions_of(table) -> list:
+    """The observers: [("+x", "plus_x"), ...], the direction and the end of the names of its columns."""
+    ends = [name.removeprefix("luminosity_") for name in table.names() if name.startswith("luminosity_")]
+    return [(end.replace("plus_", "+").replace("minus_", "-"), end) for end in ends]
+
+
+def light_picture(table, orbits=None) -> Picture:
+    """Luminosity and effective temperature over time, in orbits where `orbits` (star.orbits.Orbits) has them."""
+    time = table.numbers("time")
+    label = "time (code units)"
+    if orbits is not None and orbits.turns is not None:
+        time, label = np.interp(time, orbits.time, orbits.turns), "time (orbits)"
+
+    def draw(figure, theme) -> None:
+        left, right = figure.subplots(1, 2, sharex=True)
+        for direction, end in directions_of(table):
+            style = {"color": theme.series["xyz".index(direction[1])], "linestyle": "-" if direction[0] == "+" else ":"}
+            left.plot(time, table.numbers(f"luminosity_{end}"), label=f"from {direction}", **style)
+            right.plot(time, table.numbers(f"temperature_{end}"), **style)
+        left.plot(time, table.numbers("luminosity"), color=theme.ink, linewidth=1.0, label="mean")
+        for axes, title in ((left, "luminosity (erg/s)"), (right, "effective temperature (K)")):
+            axes.set_title(title)
+            axes.grid(True)
+            axes.margins(x=0)
+            axes.set_xlabel(label)
+            values = np.concatenate([line.get_ydata() for line in axes.get_lines()])
+            known = values[np.isfinite(values) & (values > 0)]
+            if len(known) > 0 and known.max() > 20 * known.min():
+                axes.set_yscale("log")
+        left.legend(loc="best", ncols=2)
+
+    caption = (
+        "From light_curve.csv. The gas absorbs by one opacity and emits as a black body of its own temperature; it is not "
+        "cooled by this light."
+    )
+    return Picture("light", "Light curve", caption, (9.6, 3.2), draw, "Luminosity and effective temperature over time.")

@@ -1,5 +1,5 @@
-"""All numbers of a report about a run, gathered once, and the ten lines that `parallax report` prints on the terminal. A
-missing number is None; a broken file is a problem.
+"""All numbers of a report about a run, gathered once, and the lines, ten at most, that `parallax report` prints on the
+terminal. A missing number is None; a broken file is a problem.
 
 Example to read: tests/star/test_report.py.
 """
@@ -35,12 +35,14 @@ titles = {
     "riemann_2d": "Two-dimensional Riemann problem",
     "expressions": "Fields from expressions",
     "profile": "Body from a table",
+    "grid": "Fields from a grid",
     "spheroid": "Homogeneous spheroid",
     "evrard": "Evrard's collapse",
     "gresho": "Gresho's vortex",
+    "jeans_wave": "Wave in gas that attracts itself",
     "kepler_disk": "Disk about a point mass",
     "two_stars": "Two stars",
-    "binary": "Binary in equilibrium",
+    "binary": "Binary",
     "rotating_star": "Rotating star",
     "einfeldt": "Double rarefaction (Einfeldt)",
 }
@@ -260,6 +262,11 @@ class Facts:
         return analysis.boundary_losses(self.history) if self.history is not None else None
 
     @_attempt
+    def floor_additions(self):
+        """{name: share that floors have added}, or None."""
+        return analysis.floor_additions(self.history) if self.history is not None else None
+
+    @_attempt
     def floors(self):
         return analysis.floor_hits(self.history) if self.history is not None else None
 
@@ -282,14 +289,16 @@ class Facts:
 
 
 def summary_lines(facts: Facts, report_path) -> list:
-    """Ten lines: what ran, mesh, shock, error, conservation, throughput, time, uses of time, top tasks, report."""
+    """At most ten lines: what ran, mesh, shock, error, conservation, throughput, time, uses of time, top tasks, report.
+
+    The shock of blasts only, the error of runs with an exact solution only."""
     named = [
         ("mesh", mesh_text(facts)), ("shock radius", shock_text(facts)), ("error", error_text(facts)),
         ("conservation", conservation_text(facts)), ("throughput", throughput_text(facts)),
         ("time", time_text(facts)), ("workers", shares_text(facts)), ("most time in", tasks_text(facts)),
         ("report", str(report_path)),
     ]
-    return [headline(facts)] + [f"  {name:<14}{text}" for name, text in named]
+    return [headline(facts)] + [f"  {name:<14}{text}" for name, text in named if text]
 
 
 def headline(facts: Facts) -> str:
@@ -316,7 +325,7 @@ def mesh_text(facts: Facts) -> str:
 def shock_text(facts: Facts) -> str:
     lines = facts.lines
     if lines is None or lines.coordinate != "r":
-        return "not a blast" if facts.run.problem != "sedov" else "no mesh file to read"
+        return "" if facts.run.problem != "sedov" else "no mesh file to read"
     if lines.shock is None:
         return "no shock found"
     if lines.shock_exact is None:
@@ -327,7 +336,7 @@ def shock_text(facts: Facts) -> str:
 
 def error_text(facts: Facts) -> str:
     if facts.lines is None or "rho" not in facts.lines.l1:
-        return facts.why_no_errors
+        return "" if facts.run.exact is None else facts.why_no_errors
     return f"L1(rho) = {facts.lines.l1['rho']:.3e} against the exact solution"
 
 

@@ -120,11 +120,14 @@ def nice_length(width: float) -> float:
 class Units:
     """Labels of a run's lengths, densities and temperatures."""
 
-    def __init__(self, mesh):
+    def __init__(self, mesh, eos: str = "ideal"):
+        """eos: eos.kind of the run; p / rho is a temperature of an ideal gas only."""
         attributes = mesh.file.attrs
+        self.ideal = eos == "ideal"
         self.length = float(attributes["LengthUnit"]) if "LengthUnit" in attributes else None
         self.mass = float(attributes["MassUnit"]) if self.length else 1.0
         self.time = float(attributes["TimeUnit"]) if self.length else 1.0
+        self.kelvin = float(attributes["TemperatureUnit"]) if "TemperatureUnit" in attributes else None
 
     @property
     def density(self) -> tuple:
@@ -132,9 +135,13 @@ class Units:
 
     @property
     def temperature(self) -> tuple:
-        """p / rho, which is k T / (mu m_u) of an ideal gas."""
+        """p / rho, which is k T / (mu m_u) of an ideal gas: then in kelvin if the run has eos.molecular_weight. The total
+        pressure of other gas has the parts of electrons or radiation, so it never is in kelvin."""
+        if self.ideal and self.kelvin:
+            return self.kelvin, "p/ρ, temperature of an ideal gas (K)"
         factor = (self.length / self.time) ** 2 if self.length else 1.0
-        return factor, f"p/ρ, temperature of an ideal gas ({'cm² s$^{-2}$' if self.length else 'code units'})"
+        name = "p/ρ, temperature of an ideal gas" if self.ideal else "p/ρ"
+        return factor, f"{name} ({'cm² s$^{-2}$' if self.length else 'code units'})"
 
     def bar(self, width: float) -> tuple:
         """(length in code units, its label) of a scale bar."""
@@ -352,6 +359,11 @@ def mesh_files_of(run: Run) -> int:
     return len(run.mesh_files)
 
 
+def eos_of(run: Run) -> str:
+    """eos.kind of the run."""
+    return (run.config or {}).get("eos.kind", "ideal")
+
+
 def title_of(run: Run) -> str:
     from .facts import titles
 
@@ -359,10 +371,11 @@ def title_of(run: Run) -> str:
 
 
 def write_film(
-    run: Run, out: Path | None = None, fps: int = 12, width: float | None = None, poster: Path | None = None, height: int = 1080
+    run: Run, out: Path | None = None, fps: int = 12, width: float | None = None, poster: Path | None = None,
+    height: int = 1080, title: str | None = None,
 ) -> Path:
     """Writes the film of a run and returns its path. width: of the planes, code lengths. poster: a PNG of the last frame.
-    height: of the frames, pixels.
+    height: of the frames, pixels. title: default that of the problem.
 
     Raises NotARun without mesh files, ReadError for a file that cannot be read or a film that cannot be written.
     """
@@ -378,14 +391,15 @@ def write_film(
         orbits = read_orbits(run.folder)
         ranges = ranges_of(list(frames_of(run, sample, view, orbits)))
         with run.mesh(0) as mesh:
-            units = Units(mesh)
+            units = Units(mesh, eos_of(run))
 
         def frame_title(frame: Frame) -> str:
             when = orbits.at(frame.time) if orbits is not None else f"t = {frame.time:.4g}"
             return f"{when}    step {frame.step:,}    {plural(frame.blocks, 'block')}"
 
         with matplotlib.rc_context({**dark.rc(), "figure.constrained_layout.use": False}):
-            painter = Painter(title_of(run), units, view, ranges, orbits, frame_title, height)
+            heading = title_of(run) if title is None else title
+            painter = Painter(heading, units, view, ranges, orbits, frame_title, height)
             for frame in frames_of(run, indices, view, orbits):
                 writer.add(painter.draw(frame))
             writer.end()

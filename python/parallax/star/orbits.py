@@ -229,6 +229,12 @@ class OrbitHistory:
         return history.numbers("time")[known] / self.period, momentum[known] / momentum[known[0]] - 1.0
 
     @property
+    def largest_drift(self) -> np.ndarray:
+        """The largest |momentum| until each time; nan while it is 0."""
+        largest = np.maximum.accumulate(np.abs(self.momentum))
+        return np.where(largest > 0, largest, np.nan)
+
+    @property
     def label(self) -> str:
         return self.name if self.level is None else f"{self.name}, level {self.level}"
 
@@ -257,32 +263,28 @@ def study_picture(histories: list) -> Picture:
     def draw(figure, theme) -> None:
         panels = figure.subplots(1, 3)
         for run, colour in zip(histories, theme.series * (1 + len(histories) // len(theme.series))):
-            panels[0].plot(run.time, run.separation, color=colour, label=run.label)
+            pair = run.time <= (run.disruption or np.inf)  # then a remnant is taken for a star
+            panels[0].plot(run.time[pair], run.separation[pair], color=colour, label=run.label)
             panels[1].plot(run.time, run.lighter, color=colour)
-            panels[2].plot(run.momentum_at, 100 * np.abs(run.momentum), color=colour)
+            panels[2].plot(run.momentum_at, run.largest_drift, color=colour)
             if run.disruption is not None:
                 at = np.interp(run.disruption, run.time, run.lighter)
                 panels[1].plot([run.disruption], [at], "o", color=colour, markersize=5)
-        titles = ("separation / initial", "mass of the lighter star / initial", "|angular momentum gained| (%)")
-        # Bounds without what follows the disruption, when a remnant is taken for a star.
-        before = np.concatenate([run.separation[run.time <= (run.disruption or np.inf)] for run in histories])
-        known = before[np.isfinite(before)]
-        if len(known):
-            margin = 0.05 * (known.max() - known.min()) + 1e-6
-            panels[0].set_ylim(known.min() - margin, known.max() + margin)
+        titles = ("separation / initial", "mass of the lighter star / initial", "angular momentum: largest |change| / initial")
         if any(np.any(run.momentum != 0) for run in histories):
             panels[2].set_yscale("log")
-            largest = 100 * max(np.max(np.abs(run.momentum), initial=0) for run in histories)
-            panels[2].set_ylim(1e-4 * largest, 2 * largest)
+            largest = max(np.max(np.abs(run.momentum), initial=0) for run in histories)
+            panels[2].set_ylim(1e-3 * largest, 2 * largest)
         for axes, title in zip(panels, titles):
             axes.set_title(title)
             axes.set_xlabel("time (initial periods)")
             axes.grid(True)
             axes.margins(x=0)
-        panels[0].legend(loc="best")
+            axes.set_xlim(0, max(run.time[-1] for run in histories))
+        figure.legend(loc="outside lower center", ncols=min(5, len(histories)))
 
     caption = "Circles: a star has lost half of its mass. Angular momentum that driving has removed does not count as lost."
-    return Picture("orbits", "Orbits", caption, (12.0, 3.6), draw, "Separation, mass and angular momentum of several runs over time.")
+    return Picture("orbits", "Orbits", caption, (12.0, 4.0), draw, "Separation, mass and angular momentum of several runs over time.")
 
 
 def write_study(folders: list, out: Path | None) -> list:

@@ -4,6 +4,7 @@ drawn in light and dark. Example to read: tests/star/test_report.py.
 
 from __future__ import annotations
 
+import base64
 from html import escape
 
 from .. import ReadError, html
@@ -84,6 +85,8 @@ class Physics(Part):
         ]
         if (self.facts.run.folder / "diagnostics.csv").exists():
             rest.insert(0, self.part("Orbits", self.orbits))
+        if (self.facts.run.folder / "light_curve.csv").exists():
+            rest.append(self.part("Light curve", self.light))
         rest.append(self.part("Density in three dimensions", self.volume))
         if self.facts.run.images:
             rest.append(self.part("Slices and projections", self.images))
@@ -105,6 +108,11 @@ class Physics(Part):
         table = need(read_orbits(self.facts.run.folder), "diagnostics.csv has no rows")
         pictures = [orbit_picture(table)] + ([wave_picture(table)] if table.pair else [])
         return "".join(self.picture(picture) for picture in pictures)
+
+    def light(self) -> str:
+        folder = self.facts.run.folder
+        table = need(curves.read_light(folder), "light_curve.csv has no rows")
+        return self.picture(curves.light_picture(table, read_orbits(folder)))
 
     def images(self) -> str:
         pictures = [planes.pixels_picture(read_pixels(paths[-1])) for paths in self.facts.run.images.values()]
@@ -180,27 +188,31 @@ class Physics(Part):
         text += (
             "Floors were never applied." if not facts.floors else f"Floors were applied {plural(facts.floors, 'time')}."
         )
+        if facts.floor_additions:
+            added = ", ".join(f"{name.replace('_', ' ')} {share:+.2e}" for name, share in facts.floor_additions.items())
+            text += f" What they have added is subtracted: {added} of the initial total."
         return self.picture(picture, text)
 
     def conserved_table(self) -> str:
         rows = need(self.facts.conservation, "run.json has no ledger: the run has not ended")
+        parts = ("change", "boundaries", "floors", "sources", "regrids", "relative")
         cells = [
             (
                 row["quantity"].replace("_", " "), _number(row["start"], ".7g"),
-                *(_number(row[part], "+.2e") for part in ("change", "boundaries", "sources", "regrids", "relative")),
+                *(_number(row.get(part), "+.2e") for part in parts),
                 "; ".join(text for text in (row["relative_to"] if row["relative"] is not None else "", row["note"]) if text),
             )
             for row in rows
         ]
-        header = ["total", "start", "change", "boundaries", "sources", "regrids", "remainder", "relative to"]
+        header = ["total", "start", "change", "boundaries", "floors", "sources", "regrids", "remainder", "relative to"]
         since = self.facts.number("conservation_since_step")
         title = f"Conserved totals since step {count(int(since))}" if since else "Conserved totals"
-        return html.card(title, html.table(header, cells, numeric=range(1, 7)), self._conserved_caption())
+        return html.card(title, html.table(header, cells, numeric=range(1, 8)), self._conserved_caption())
 
     def _conserved_caption(self) -> str:
         floors = self.facts.summary.get("floors") or {}
         words = ", ".join(f"{name} {count(n)}" for name, n in floors.items())
-        text = "Remainder: the part of the change that the scheme has lost, and that floors have added, over a scale."
+        text = "Remainder: the part of the change that the scheme has lost, over a scale."
         return f"{text} Floors applied: {words}." if any(floors.values()) else f"{text} No floor was applied."
 
 
@@ -265,6 +277,8 @@ class Performance(Part):
             self.part("Idle rate", self.idle), self.part("Timeline", self.timeline),
             self.part("Timeline of the job", self.job_timeline) if self._has("job_timeline.csv") else "",
             self.part("Concurrency", self.concurrency), self.part("Tasks", self.tasks),
+            self.part("Flame graph", self.flame) if self._has("flame.svg") else "",
+            self.part("Functions", self.stacks) if self._has("stacks.svg") else "",
             self.part("Critical path", self.critical_path), self.part("Length of tasks", self.scatter),
             self.part("Waits", self.waits),
         ]
@@ -298,8 +312,14 @@ class Performance(Part):
         picture = pictures.idle_picture(evidence)
         return self.picture(picture) if picture else ""  # a run of an instant has no course
 
+    def _untraced(self, name: str) -> str:
+        """Why the file of the traced steps is missing."""
+        if (self.facts.run.folder / "trace.plxt").exists():
+            return f"the run has no {name}: --plx:trace traces the whole program instead of some steps (plx-star --trace), for plx-trace"
+        return f"the run has no {name} (no steps were traced)"
+
     def timeline(self) -> str:
-        table = need(self.facts.timeline, "the run has no timeline.csv (no steps were traced)")
+        table = need(self.facts.timeline, self._untraced("timeline.csv"))
         return self.picture(pictures.timeline_picture(table, self.facts.kinds))
 
     def job_timeline(self) -> str:
@@ -309,16 +329,38 @@ class Performance(Part):
         return self.picture(pictures.job_timeline_picture(table, self.facts.run.job_parcels))
 
     def concurrency(self) -> str:
-        table = need(self.facts.concurrency, "the run has no concurrency.csv (no steps were traced)")
+        table = need(self.facts.concurrency, self._untraced("concurrency.csv"))
         workers = len(self.facts.workers) if self.facts.workers is not None else 1
         return self.picture(pictures.concurrency_picture(table, self.facts.kinds, workers))
 
+    def _svg(self, name: str, title: str, text: str, again: str) -> str:
+        """A card with a picture of the run's folder that is a small program: zoom and search."""
+        try:
+            svg = (self.facts.run.folder / name).read_bytes()
+        except OSError as problem:
+            raise Missing(f"{name} cannot be read: {problem.strerror}") from problem
+        if not svg.startswith(b"<svg ") or not svg.rstrip().endswith(b"</svg>"):
+            raise Missing(f"{name} is not a complete picture: {again} writes it again")
+        data = base64.b64encode(svg).decode()
+        return html.card(title, f'<object type="image/svg+xml" data="data:image/svg+xml;base64,{data}"></object>', text)
+
+    def flame(self) -> str:
+        text = "Task types by the types that caused them, from a trace (plx-trace flame). A click enlarges a frame."
+        return self._svg("flame.svg", "Flame graph", text, "plx-trace flame RUN")
+
+    def stacks(self) -> str:
+        text = (
+            "CPU time by function, below the type of the task that ran, from sampled stacks (sample-stacks). A click enlarges "
+            "a frame."
+        )
+        return self._svg("stacks.svg", "Functions", text, "a run with --plx:sample-stacks")
+
     def scatter(self) -> str:
-        table = need(self.facts.scatter, "the run has no scatter.csv (no steps were traced)")
+        table = need(self.facts.scatter, self._untraced("scatter.csv"))
         return self.picture(pictures.scatter_picture(table, self.facts.kinds))
 
     def critical_path(self) -> str:
-        path = need(self.facts.critical_path, "the run has no critical_path.json (no steps were traced)")
+        path = need(self.facts.critical_path, self._untraced("critical_path.json"))
         span, wall, rows = float(path["span_s"]), float(path["wall_s"]), []
         for kind in path["kinds"][:12]:
             half = (kind.get("if_half") or {}).get("wall_s")
@@ -431,7 +473,7 @@ class Performance(Part):
         return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}{blame}")
 
 
-names_of_times = {"mean_s": "mean", "min_s": "min", "max_s": "max", "stddev_s": "std dev"}
+names_of_times = {"mean_s": "mean", "min_s": "min", "p50_s": "p50", "p99_s": "p99", "max_s": "max", "stddev_s": "std dev"}
 names_of_blame = {"idle_blame_s": "idle blame", "lock_blame_s": "lock blame"}
 
 

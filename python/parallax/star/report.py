@@ -99,5 +99,5 @@ def _footer(facts: Facts) -> str:
     return (
         f"Made by <b>parallax report</b> from {escape(str(facts.run.folder.resolve()))}. The pictures lie "
         "beside this page as PNG. Mesh files (mesh/*.athdf) open in yt, ParaView and VisIt; the trace "
-        "(trace.plxt) is read by plx-trace; its JSON opens in Perfetto (ui.perfetto.dev)."
+        "(trace.plxt) is read by plx-trace; plx-trace perfetto makes a file for Perfetto (ui.perfetto.dev)."
     )

@@ -19,7 +19,7 @@ from matplotlib.ticker import MaxNLocator
 
 from ..folders import complete_file
 from ..picture import dark
-from .film import Frame, Ranges, Units, View, draw_scale_bar, frames_of, mesh_files_of, ranges_of, title_of, view_of
+from .film import Frame, Ranges, Units, View, draw_scale_bar, eos_of, frames_of, mesh_files_of, ranges_of, title_of, view_of
 from .orbits import read_orbits
 from .run import Run
 
@@ -74,8 +74,11 @@ def _draw(title: str, units: Units, view: View, ranges: Ranges, frames: list, ca
     return figure
 
 
-def write_sheet(run: Run, count: int, out: Path | None = None, width: float | None = None) -> Path:
+def write_sheet(
+    run: Run, count: int, out: Path | None = None, width: float | None = None, title: str | None = None
+) -> Path:
     """Writes the picture (default: sheet.png in the folder of the run) and returns its path. width: of the planes, code lengths.
+    title: default that of the problem.
 
     Raises NotARun without mesh files, ReadError for a file that cannot be read or a name of the picture that is not NAME.png.
     """
@@ -89,8 +92,8 @@ def write_sheet(run: Run, count: int, out: Path | None = None, width: float | No
         frames: list[Frame] = list(frames_of(run, indices, view, orbits))
         ranges = ranges_of(frames)
         with run.mesh(0) as mesh:
-            units = Units(mesh)
+            units = Units(mesh, eos_of(run))
         captions = [orbits.at(f.time) if orbits is not None else f"t = {f.time:.4g}" for f in frames]
         with matplotlib.rc_context({**dark.rc(), "figure.constrained_layout.use": False}):
-            _draw(title_of(run), units, view, ranges, frames, captions).savefig(part, format="png")
+            _draw(title_of(run) if title is None else title, units, view, ranges, frames, captions).savefig(part, format="png")
     return out

@@ -45,8 +45,9 @@ def folder(tmp_path):
     csv(
         run / "iterations.csv",
         "frequencies,iteration,residual,asymmetry,density,eigenvalue_density,eigenvalue_magnetic,eigenvalue_singlet,"
-        "eigenvalue_triplet,seconds,rotation_seconds,sent_mb,messages",
-        [[n, i, 10.0**-i, 1e-12, 1, 0.1, 0.5, 0.02, 0.08, 0.25, 0.05, 1.5, 12] for n in (2, 3) for i in range(3)],
+        "eigenvalue_triplet,seconds,rotation_seconds,sent_mb,parcels,messages,network_overhead,coalesce_parcels,"
+        "coalesce_interval_us,coalesce_bytes",
+        [[n, i, 10.0**-i, 1e-12, 1, 0.1, 0.5, 0.02, 0.08, 0.25, 0.05, 1.5, 96, 12, 0.07, 16, 500, 0] for n in (2, 3) for i in range(3)],
     )
     csv(
         run / "self_energy.csv", "frequencies,kx,ky,w,g_re,g_im,self_energy_re,self_energy_im,exact_re,exact_im",
@@ -96,6 +97,8 @@ def test_the_page_has_the_pictures_and_the_numbers(folder, quick, capsys):
     assert "Hubbard 2x2 cluster, parquet: U = 2 t, T = 0.5 t" in page
     assert "-0.168390(31)" in page and "-0.18149" in page and "-7.22 %" in page
     assert "4.5 MB" in page and "20.0 %" in page  # of three iterations
+    for cell in ("36", "8", "125 kB", "7.00 %"):  # messages, parcels in each, their size, the share of the time
+        assert f">{cell}</td>" in page, cell
     out = capsys.readouterr()
     assert "finished" in out.out and "magnetic at (π, π)" in out.out and not out.err
 
@@ -140,7 +143,7 @@ def test_a_killed_run_is_not_called_running(folder):
     assert "without writing a result" in lines and "--resume" not in lines
 
 
-def test_a_line_that_was_cut_short_is_left_out(folder):
+def test_a_truncated_line_is_omitted(folder):
     with (folder / "iterations.csv").open("a") as file:
         file.write("3,3,1e-")
     facts = ParquetFacts(ParquetRun(folder))
@@ -193,7 +196,7 @@ def test_the_vertex_is_that_of_the_last_frequencies_at_its_place(folder):
     assert not np.any(np.isnan(slab.values["triplet"]))
 
 
-def test_programs_are_told_apart(folder, tmp_path):
+def test_programs_are_distinguished(folder, tmp_path):
     assert is_parquet_run(folder) and not is_parquet_run(tmp_path)
     (folder / "run.json").write_text('{"program": "plx-dca"}')
     assert not is_parquet_run(folder)

@@ -69,6 +69,20 @@ def only(path):
 COST = {"/scheduler{locality#0/total}/task-cost": 1e-6}
 
 
+def test_sampled_stacks_name_the_function_to_make_faster(tmp_path):
+    run = folder_of(tmp_path / "r", profile=[("solve", 2000, 2.0, 0.01), ("other", 1, 0.1, 0.1)], counters=COST)
+    head = "task,function,cpu_s,share,file,line,line_cpu_s"
+    rows = ['other,f,9,0.8,,,', 'solve,"ns::inner<int, 2>",1.5,0.1,/a/b/inner.cpp,17,0.4', "solve,g,0.5,0.05,,,"]
+    write(run / "stacks.csv", [head, *rows])
+    assert 'make "solve" faster: 75 % of its CPU time is in ns::inner<int, 2> (inner.cpp:17).' in only(run).suggestion
+    write(run / "stacks.csv", [head, "solve,g,0.5,0.05,,,"])
+    assert only(run).suggestion.endswith('make "solve" faster: 100 % of its CPU time is in g.')
+    write(run / "stacks.csv", [head, "other,g,0.5,0.05,,,"])
+    assert only(run).suggestion.endswith('make "solve" faster.')
+    write(run / "stacks.csv", [head])
+    assert only(run).suggestion.endswith('make "solve" faster.')
+
+
 def test_nothing_stands_out(tmp_path):
     finding = only(folder_of(tmp_path / "r", profile=[("solve", 2000, 2.0, 0.01)], counters=COST))
     assert finding.id == "nothing"
@@ -116,7 +130,7 @@ def test_contention_names_the_lock_and_sums_what_has_one_name(tmp_path):
     assert "150 ms" in finding.text
 
 
-def test_a_lock_without_a_name_is_told_by_its_address_and_how_to_name_it(tmp_path):
+def test_a_lock_without_a_name_has_its_address_and_advice_to_name_it(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2, waits=[("mutex", "0x7f01", "", 9, 1.0, 0.3)])
     finding = diagnose(run).findings[0]
     assert "0x7f01" in finding.text and "plx::mutex m(" in finding.suggestion

@@ -23,7 +23,8 @@ def answer(step: int, n_workers: int = 2, n_tasks: int = 3, state: str = "runnin
     for i in range(n_tasks):
         part = 2.0**-i
         numbers = {"calls": int(100 * step * part), "total_s": step * part, "mean_s": 1e-4, "min_s": 1e-6, "max_s": 0.02}
-        tasks.append({"name": f"kind.{i}", **numbers, "stddev_s": 1e-5, "share": part / 2})
+        more = {"stddev_s": 1e-5, "p50_s": 9e-5, "p99_s": 3e-3, "idle_blame_s": 0.25 * i, "lock_blame_s": 0.5 * i}
+        tasks.append({"name": f"kind.{i}", **numbers, **more, "share": part / 2})
     pieces = [[0, 0.0, 1e6, 1], [1, 1.5e6, 0.5e6, 40]]
     return {
         "state": state,
@@ -75,6 +76,15 @@ def test_the_numbers_are_of_the_last_second():
     assert "102 MiB" in lines[3]
     row = next(line for line in lines if "kind.0" in line)
     assert row.split()[2:5] == ["200", "100", "57.1"], "calls, calls/s, share of the last second"
+
+
+def test_blame_and_quantiles_are_columns():
+    head, *rows = [line for line in text_of(state_after(2), 120) if line.startswith("task (") or "kind." in line]
+    assert head.split()[3:] == "calls calls/s now share total mean blame p99 locks p50 max".split()
+    assert rows[2].split("100 µs")[1].split() == "500 ms 3.00 ms 1.00 s 90.0 µs 20.0 ms".split()
+    s = state_after(2)
+    s.order = "lock_blame_s"
+    assert "kind.2" in next(line for line in text_of(s) if "kind." in line), "the largest first"
 
 
 def test_the_timeline_has_a_mark_where_a_worker_worked():

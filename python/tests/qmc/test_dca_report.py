@@ -40,8 +40,8 @@ def folder(tmp_path):
     (run / "cluster.json").write_text(json.dumps(cluster))
     names = ["density", "double_occupancy", "sign"]
     csv(
-        run / "iterations.csv", f"t,iteration,mu,{with_errors(names)},order,autocorrelation_time,change,seconds",
-        [[t, i, -1, 0.95, 0.01, 0.07, 0.001, 0.9, 0.01, 100, 1.2, 0.1, 2] for t in (0.1, 0.07) for i in range(2)],
+        run / "iterations.csv", f"t,iteration,mu,{with_errors(names)},order,autocorrelation_time,change,seconds,acceptance,drift",
+        [[t, i, -1, 0.95, 0.01, 0.07, 0.001, 0.9, 0.01, 100, 1.2, 0.1, 2, 0.45, 2e-12] for t in (0.1, 0.07) for i in range(2)],
     )
     names = ["density", "double_occupancy", "energy", "sign", "lambda_d", "lambda_leading"]
     more = ["kinetic", "potential", "double_occupancy_local", "pairs_s", "pairs_extended_s", "pairs_d"]

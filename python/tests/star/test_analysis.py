@@ -28,6 +28,13 @@ def test_drift_adds_back_what_left():
     assert analysis.boundary_losses(history(mass=[2, 2], out_mass=[0, 0])) == {}
 
 
+def test_drift_omits_what_floors_have_added():
+    table = history(mass=[2, 3, 4], from_floors_mass=[5, 6, 7], floors_density=[1, 2, 3])
+    assert analysis.drift(table, "mass").tolist() == [0, 0, 0]
+    assert analysis.floor_additions(table) == {"mass": 1.0}
+    assert analysis.floor_hits(table) == 3
+
+
 def test_momentum_is_measured_against_what_mass_and_energy_can_carry():
     table = history(mass=[2, 2], energy=[4, 4], momentum_x=[0, 0.04])
     assert analysis.drift(table, "momentum_x")[-1] == 0.04 / 4

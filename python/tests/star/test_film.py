@@ -11,7 +11,7 @@ from parallax.star import sheet as sheet_module
 from parallax.star.athdf import Mesh
 from parallax.star.cross_section import CrossSection
 from parallax.star.facts import Facts
-from parallax.star.film import Mp4, nice_length
+from parallax.star.film import Mp4, Units, eos_of, nice_length
 from parallax.star.orbits import orbit_picture, read_orbits, wave_picture
 from parallax.star.parts import Physics
 from parallax.star.run import Run
@@ -115,6 +115,13 @@ def test_a_sheet_of_one_frame_shows_the_last(tmp_path, monkeypatch):
     assert main(["film", str(tmp_path), "--sheet", "1"]) == 0
     assert shown == [1.4]
     before = (tmp_path / "sheet.png").read_bytes()
+    titles = []
+    monkeypatch.setattr(sheet_module, "_draw", lambda *given: titles.append(given[0]) or draw(*given))
+    for more in ([], ["--title", "Merger"], ["--title", ""]):
+        assert main(["film", str(tmp_path), "--sheet", "1", *more]) == 0
+    assert titles == ["Two stars", "Merger", ""]
+    assert (tmp_path / "sheet.png").read_bytes() != before
+    assert main(["film", str(tmp_path), "--sheet", "1"]) == 0
     monkeypatch.setattr(sheet_module.Figure, "savefig", broken_save)
     assert main(["film", str(tmp_path), "--sheet", "1"]) == 2
     assert (tmp_path / "sheet.png").read_bytes() == before and not list(tmp_path.glob(".*.part"))
@@ -123,6 +130,19 @@ def test_a_sheet_of_one_frame_shows_the_last(tmp_path, monkeypatch):
 def broken_save(figure, path, **options):
     path.write_bytes(b"\x89PNG")
     raise OSError(28, "No space left on device", str(path))
+
+
+@pytest.mark.parametrize("kind", ["ideal", "white_dwarf", "radiation", "stiffened"])
+def test_only_an_ideal_gas_is_shown_in_kelvin(tmp_path, kind):
+    write_frames(tmp_path, (0.0,))
+    (tmp_path / "config.toml").write_text(f'[eos]\nkind = "{kind}"\n' if kind != "ideal" else "")
+    run = Run(tmp_path)
+    with synthetic.h5py.File(run.mesh_files[0], "a") as file:
+        file.attrs.update({"LengthUnit": 7e10, "MassUnit": 2e33, "TimeUnit": 7e3, "TemperatureUnit": 1.4e7})
+    with run.mesh(0) as mesh:
+        factor, label = Units(mesh, eos_of(run)).temperature
+    expected = (1.4e7, "(K)") if kind == "ideal" else (1e14, "p/ρ (cm² s$^{-2}$)")
+    assert factor == pytest.approx(expected[0]) and label.endswith(expected[1])
 
 
 def test_frames_go_to_ffmpeg_and_its_error_is_reported(tmp_path):

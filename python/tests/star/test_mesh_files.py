@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from parallax import ReadError
-from parallax.star.athdf import Mesh
+from parallax.star.athdf import Mesh, load_yt
 
 
 def program() -> Path:
@@ -98,6 +98,26 @@ def test_yt(sample):
     assert float(everything["index", "cell_volume"].sum()) == pytest.approx(2.0)
     ray = ds.ortho_ray("x", (0.03, 0.03))
     np.testing.assert_allclose(ray["athena_pp", "rho"].d, expected_rho(ray["x"].d, ray["y"].d, ray["z"].d), rtol=1e-6)
+
+
+def test_yt_has_the_units_of_the_run(sample, tmp_path):
+    """A solar radius, two solar masses, an hour; without units, those of the file."""
+    pytest.importorskip("yt").set_log_level(40)
+    for file in sample.parent.iterdir():
+        shutil.copy(file, tmp_path)
+    path = tmp_path / "sample.athdf"
+    assert float(load_yt(path).domain_width[0].to("code_length")) == 2.0
+    length, mass, time = 6.957e10, 3.977e33, 3600.0
+    with h5py.File(path, "r+") as file:
+        file.attrs.update({"LengthUnit": length, "MassUnit": mass, "TimeUnit": time})
+    ds = load_yt(path)
+    assert float(ds.domain_width[0].to("cm")) == pytest.approx(2 * length)
+    assert float(ds.current_time.to("s")) == pytest.approx(0.75 * time)
+    everything = ds.all_data()
+    x, y, z = (everything["index", c].to("code_length").d for c in "xyz")
+    density = everything["gas", "density"].to("g/cm**3").d
+    np.testing.assert_allclose(density, expected_rho(x, y, z) * mass / length**3, rtol=1e-6)
+    assert float(everything["index", "cell_volume"].sum().to("cm**3")) == pytest.approx(2.0 * length**3)
 
 
 def numbers(item):

@@ -46,6 +46,12 @@ def test_times_are_initial_periods_and_driving_is_no_drift(tmp_path):
     assert history.momentum[-1] == pytest.approx(0.02, rel=2e-2) and history.momentum_at[-1] == pytest.approx(4.0)
 
 
+def test_the_largest_drift_never_falls_and_is_unknown_while_it_is_zero(tmp_path):
+    history = OrbitHistory(write_run(tmp_path / "a"))
+    history.momentum = np.array([0.0, -2e-14, 1e-14, 3e-14, -1e-15])
+    assert np.array_equal(history.largest_drift, [np.nan, 2e-14, 2e-14, 3e-14, 3e-14], equal_nan=True)
+
+
 def test_angular_momentum_with_spin_counts_what_has_left(tmp_path):
     history = OrbitHistory(write_run(tmp_path / "a", gain=0.02, spin=True))
     assert history.momentum[-1] == pytest.approx(0.02, rel=1e-9)
@@ -60,7 +66,7 @@ def test_the_command_prints_a_line_per_run_and_draws_them(tmp_path, capsys):
     assert (tmp_path / "orbits.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_what_a_run_does_not_know_is_left_out(tmp_path, capsys):
+def test_columns_that_a_run_lacks_are_omitted(tmp_path, capsys):
     run = write_run(tmp_path / "merged", 5.0, orbits_1_2=np.nan, separation_1_2=np.nan)
     history = (run / "history.csv").read_text().splitlines()
     rows = [row.split(",") for row in history[1:]]

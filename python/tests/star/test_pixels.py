@@ -1,4 +1,4 @@
-"""Files of slices and projections, written here as plx-star writes them (src/mesh/files/pixel_file.cpp)."""
+"""Files of slices and projections, written here as plx-star writes them (src/star/output/series/images.cpp)."""
 
 import h5py
 import numpy as np

@@ -96,7 +96,7 @@ def test_names_may_hold_ends_of_lines(tmp_path):
         read_table(file)
 
 
-def test_line_cut_short_at_the_end_is_left_out(tmp_path):
+def test_a_truncated_last_line_is_ignored(tmp_path):
     path = tmp_path / "history.csv"
     path.write_text("step,time\n0,0.5\n1,0.75\n2")
     table = read_table(path)

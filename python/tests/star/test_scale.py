@@ -32,7 +32,7 @@ def blast(tmp_path_factory):
     out = tmp_path_factory.mktemp("scale") / "run"
     sets = [w for o in ("mesh.max_level=1", "run.max_steps=12", "refinement.interval=5") for w in ("--set", o)]
     command = [star, root / "inputs" / "sedov.toml", "--out", out, "--threads", "1", *sets]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return out
 
@@ -71,10 +71,10 @@ def test_the_passes_of_a_solve_are_those_that_a_run_measures(tmp_path):
     """All passes that begin tasks of their own, except the one that collects potentials for a stage."""
     sets = [w for o in ("mesh.max_level=0", "run.max_steps=1", "diagnostics.stars=0") for w in ("--set", o)]
     command = [star, root / "inputs" / "stars" / "two_stars.toml", "--out", tmp_path, "--threads", "1", *sets]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     measured = {name for name in Run(tmp_path).profile["name"] if name.startswith("star.gravity.")}
-    assert measured - {"star.gravity.around"} == set(of_solve)
+    assert measured - {"star.gravity.around"} == set(of_solve) - {f"star.gravity.{name}" for name in ("totals", "mean")}  # of periodic boxes
 
 
 @needs_both
@@ -91,9 +91,9 @@ def test_sweep_writes_table_and_pictures(blast, tmp_path, capsys):
     assert pictures == ["scale_events.png", "scale_idle.png", "scale_messages.png", "scale_phases.png", "scale_strong.png", "scale_weak.png"]
     printed = capsys.readouterr().out
     assert "strong, coalesced" in printed and "loss spreads" in printed
-    # On four nodes: three rounds to the root and back; a loss leaves three, which send each other a notice.
+    # On four nodes: 4 (n - 1) messages, at most 2 log2(n) from one; a loss leaves three, which send each other a notice.
     four = table.numbers("nodes") == 4
-    assert set(table.numbers("end_messages")[four]) == {18} and set(table.numbers("end_most")[four]) == {9}
+    assert set(table.numbers("end_messages")[four]) == {12} and set(table.numbers("end_most")[four]) == {4}
     assert set(table.numbers("loss_messages")[four]) == {6} and set(table.numbers("end_messages")[~four]) == {0}
 
 
@@ -195,7 +195,7 @@ def test_copies_are_as_equal_as_can_be():
     assert copies_for(100, 1601) == (4, 4, 2)
 
 
-def test_a_weak_point_that_would_be_too_large_is_left_out():
+def test_a_weak_scaling_point_that_is_too_large_is_omitted():
     found = settings(Plan(nodes=[1, 4, 8], weak_blocks=128, strong_blocks=512), blocks=512)
     assert [s.localities for curve, s in found if curve == "weak" and s.coalesced] == [4, 8]
     assert [s.localities for curve, s in found if curve == "strong" and not s.coalesced] == [1, 4, 8]

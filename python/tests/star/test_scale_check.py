@@ -24,9 +24,13 @@ needs_both = pytest.mark.skipif(not (recorder.exists() and simulator.exists()), 
 
 
 def real_program():
+    """Its processes run on one core; several tests may run at the same time."""
     spec = importlib.util.spec_from_file_location("real_runs", root / "apps" / "scale" / "real_runs.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    cores = sorted(os.sched_getaffinity(0))
+    core = cores[int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % len(cores)]
+    module.cores_here, module.LIMIT_S = lambda: [core], 600
     return module
 
 
@@ -80,7 +84,7 @@ def test_beyond_the_limit_is_exit_code_1(real, tmp_path, capsys):
     (tmp_path / "slow.json").write_text(json.dumps(data))
     assert main(["scale-check", str(tmp_path / "slow.json"), "--program", str(simulator), "--out", str(tmp_path)]) == 1
     # -97 %, also where a busy machine makes the real run up to three times as long as its replay, or shorter
-    assert re.search(r"beyond 15 %: small on 1 process, -9\d\.", capsys.readouterr().out)
+    assert re.search(r"beyond 15 %: small on 1 process, -(9\d|100)\.", capsys.readouterr().out)
 
 
 @needs_recorder
@@ -115,13 +119,12 @@ def test_a_replay_with_gravity_has_the_tasks_of_the_run(tmp_path):
     assert calls / recording.steps > 200  # 32 blocks and the nodes above them
     # The begin of the step, and two nodes of the exchange at its end, are not tasks of a block or refined node.
     assert replay.tasks["stepping"] == calls / recording.steps + 3
-    refined = sum(recording.of_root("seconds")[f"star.gravity.{kind}"] for kind in ("moments", "interactions", "translations"))
     begin = w.costs.step_s + w.costs.handoff_s
-    assert replay.uses["stepping"]["work"] == pytest.approx(w.seconds.sum() + refined / recording.steps + begin, rel=0.01)
+    assert replay.uses["stepping"]["work"] == pytest.approx(w.seconds.sum() + begin, rel=0.01)
 
 
 @needs_recorder
-def test_too_few_cores_are_left_out_with_a_line(capsys, monkeypatch):
+def test_process_counts_above_the_cores_are_omitted_with_a_line(capsys, monkeypatch):
     program = real_program()
     monkeypatch.setattr(program, "cores_here", lambda: [min(os.sched_getaffinity(0))])
     program.PROBLEMS = {"small": ("sedov.toml", ["mesh.max_level=0"], 1, 1)}

@@ -18,11 +18,11 @@
 
 #include "attach/core/thread_row.hpp"
 #include "attach/core/wait_sites.hpp"
-#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/record/text_sink.hpp"
+#include "probe/sample/sampler.hpp"
 #include "session/session.hpp"
 
 namespace plx::probe {
@@ -66,6 +66,14 @@ void print(const std::string& text) { (void)!::write(STDERR_FILENO, text.data(),
 /// Reports that the requested files could not be written, since no caller can receive the error.
 void complain(const std::string& why) {
   if (!log_wants(log_level::error)) print(fmt::format("plx: the measurement could not be written: {}\n", why));
+}
+
+/// The innermost timer of this thread, for a sample of its stack.
+sampled_state sampled_now(const sample_source& self) noexcept {
+  const thread_row* row = this_slot.row;
+  if (row == nullptr || this_slot.inside != 0)
+    return {.activity = sampled_activity::outside, .task = unnamed, .stack = self.stack};
+  return {.activity = sampled_activity::task, .task = row->innermost(), .stack = self.stack};
 }
 
 struct sample_sum {
@@ -225,7 +233,11 @@ bool program::attach(name_id root, task_id cause, ticks made) {
   slot.row = l->row.get();
   pthread_setspecific(end_of_thread, slot.row);
   const unsigned index = slot.row->index();
+  const int tid = l->record.tid;
   lock.unlock();
+  if (sampler* stacks = p->parts_->run->stacks())
+    if (auto r = stacks->watch(tid, {.now = sampled_now, .context = nullptr, .stack = stack_of_this_thread()}); !r)
+      log_warning("a thread is not sampled: {}", r.error().message);
   if (index == n_rows && index > 0 && index < most_counted_rows) {
     auto fresh = add_worker_counters(p->counters(), p->rec(), index);
     lock.lock();
@@ -255,6 +267,7 @@ void program::detach() noexcept {
   slot.gone = true;
   if (row == nullptr || !begun()) return;
   const inside_scope inside;
+  if (sampler* stacks = get()->parts_->run->stacks()) stacks->unwatch(own_tid());
   if (enter(*row)) {
     row->close(now_ticks());
     leave(*row);
@@ -311,16 +324,17 @@ void program::parts::keep_out_and(ticks now, bool close) {
     if (close)
       l.row->close(std::max(now, now_ticks()));
     else
-      l.row->cut(std::max(now, now_ticks()));
+      l.row->cut(now);
   }
 }
 
 void program::settle() {
   const inside_scope inside;
   const std::lock_guard lock(parts_->mutex);
+  const ticks now = now_ticks();  // before the pause: a thread that begins to wait meanwhile waits from then on
   mode expected = mode::running;
   if (!state_.compare_exchange_strong(expected, mode::paused)) return;
-  parts_->keep_out_and(now_ticks(), false);
+  parts_->keep_out_and(now, false);
   expected = mode::paused;
   state_.compare_exchange_strong(expected, mode::running, std::memory_order_release);  // pairs with enter()
 }
@@ -355,8 +369,9 @@ void program::record_wait(thread_row& row, const char* kind, const void* object,
 
 bool wait_scope::begin() noexcept {
   const int before = errno;
-  const bool waits = program::event([this](thread_row& row, ticks now) {
-    if (!row.begin_wait(now)) return false;
+  const ticks asked = program::measures() ? now_ticks() : 0;  // before the event, which settle() may delay
+  const bool waits = program::event([this, asked](thread_row& row, ticks now) {
+    if (!row.begin_wait(now, asked)) return false;  // 0 if the measurement began in between
     site_ = program::site_before(row, object_, caller_);
     return true;
   });
@@ -401,7 +416,8 @@ std::string program::parts::timers_csv() const {
     for (const living& l : rows) {
       if (const auto* c = l.row->log().name(id)) {
         it->second.calls += c->calls.load();
-        it->second.exclusive += c->time.load() + c->open_time.load();
+        const std::uint64_t open_time = c->open_time.load();  // before `time`, to which the worker moves it
+        it->second.exclusive += open_time + c->time.load();
       }
     }
   }
@@ -474,9 +490,9 @@ result<void> program::parts::write_own(ticks now, bool locked) {
   const auto note = [&](result<void> r) {
     if (!r && first) first = std::move(r);
   };
-  note(write_file(output + "/timers.csv", timers_csv()));
-  note(write_file(output + "/waits.csv", waits_csv()));
-  if (!samples.empty()) note(write_file(output + "/samples.csv", samples_csv()));
+  note(write_measurement(output + "/timers.csv", timers_csv()));
+  note(write_measurement(output + "/waits.csv", waits_csv()));
+  if (!samples.empty()) note(write_measurement(output + "/samples.csv", samples_csv()));
   return first;
 }
 
@@ -513,10 +529,11 @@ void program::parts::say_where(ticks now, bool locked) {
 
 bool program::ends_on_request() const noexcept { return !parts_->to_the_end; }
 
-void program::finish() noexcept {
+void program::finish(bool dying) noexcept {
   if (!begun() || parts_->finished.exchange(true)) return;
   const inside_scope inside;
   const ticks now = now_ticks();
+  if (sampler* stacks = parts_->run->stacks()) stacks->stop();  // closed rows have no timers
   // A thread interrupted by the signal that ends the program may hold the lock forever.
   std::unique_lock lock(parts_->mutex, std::defer_lock);
   for (int i = 0; i < 500 && !lock.try_lock(); ++i) usleep(1000);
@@ -527,10 +544,11 @@ void program::finish() noexcept {
     parts_->sites.name_all();
     parts_->name_rows();
     if (locked) lock.unlock();
-    const auto done = parts_->run->finish();  // reports its errors itself
-    const auto own = parts_->write_own(now, locked);
-    if (!done || !own)
-      complain(done ? own.error().message : done.error().message);
+    auto tables = [&] { return parts_->write_own(now, locked); };
+    const auto done = parts_->run->finish(
+        {.dying = dying, .tables = [](void* f) { return (*static_cast<decltype(tables)*>(f))(); }, .context = &tables});
+    if (!done)
+      complain(done.error().message);
     else if (parts_->says_where)
       parts_->say_where(now, locked);
     parts_->run->end_live_page();

@@ -93,8 +93,8 @@ class program {
   /// Writes the files with the current state.
   result<void> write_now();
   /// Ends the measurement and writes the files. Only the first call has an effect; others return at once. In a forked
-  /// child it does nothing.
-  void finish() noexcept;
+  /// child it does nothing. `dying`: as in session::finish().
+  void finish(bool dying = false) noexcept;
 
   /// False if only the end of the process ends the measurement.
   [[nodiscard]] bool ends_on_request() const noexcept;

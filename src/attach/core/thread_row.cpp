@@ -55,7 +55,7 @@ result<void> thread_table::write_csv(const std::string& path, ticks origin,
   for (const thread_record& r : kept_) add(r);
   for (const auto& [function, sum] : rest_) add(sum);
   for (const thread_record& r : living) add(r);
-  return write_file(path, text);
+  return write_measurement(path, text);
 }
 
 double ready_time_s(int tid) {
@@ -163,6 +163,12 @@ void thread_row::push(open o) {
     for (auto around = stack_.rbegin(); around != stack_.rend() && o.cause == 0; ++around) o.cause = around->id;
   }
   stack_.push_back(o);
+  if (!o.wait) innermost_.store(o.name, std::memory_order_relaxed);
+}
+
+void thread_row::note_innermost() noexcept {
+  const auto timer = std::find_if(stack_.rbegin(), stack_.rend(), [](const open& o) { return !o.wait; });
+  innermost_.store(timer == stack_.rend() ? unnamed : timer->name, std::memory_order_relaxed);
 }
 
 void thread_row::pop(ticks now) {
@@ -172,6 +178,7 @@ void thread_row::pop(ticks now) {
   } else {
     open top = stack_.back();
     stack_.pop_back();
+    note_innermost();
     record(top, now, true);
     if (!top.within_itself) inclusive_.record({.name = top.name, .begin = top.begin, .end = now});
   }
@@ -200,6 +207,7 @@ bool thread_row::yield(paused_timer& out, ticks now) {
   const open& top = stack_.back();
   out = {top.name, top.key, top.begin, top.earlier, now};
   stack_.pop_back();
+  note_innermost();
   if (!stack_.empty()) stack_.back().piece = now;
   return true;
 }
@@ -210,8 +218,10 @@ void thread_row::resume(const paused_timer& t, ticks now) {
   push({t.name, false, is_open(t.name), t.key, t.begin + away, now, t.earlier});
 }
 
-bool thread_row::begin_wait(ticks now) {
+bool thread_row::begin_wait(ticks now, ticks asked) {
   if (waits()) return false;
+  if (asked != 0) now = asked;
+  if (!stack_.empty()) now = std::max(now, stack_.back().piece);
   push({unnamed, true, false, no_key, now, now, 0});
   return true;
 }

@@ -96,8 +96,9 @@ class thread_row {
   /// Removes the innermost timer. False if there is none.
   bool yield(paused_timer& out, ticks now);
   void resume(const paused_timer& timer, ticks now);
-  /// The thread begins to wait. False if it already waits; then end_wait() must not be called.
-  bool begin_wait(ticks now);
+  /// The thread begins to wait at `asked`, before `now`, or at the last cut() if that was later; 0: at `now`. False if
+  /// it already waits; then end_wait() must not be called.
+  bool begin_wait(ticks now, ticks asked = 0);
   /// Returns the time waited, excluding timers that ran meanwhile.
   ticks end_wait(ticks now);
   [[nodiscard]] bool waits() const noexcept { return !stack_.empty() && stack_.back().wait; }
@@ -113,6 +114,10 @@ class thread_row {
     begin_ = now;
     waited_.store(0, std::memory_order_relaxed);
   }
+
+  /// The name of the innermost timer, also within waits; `unnamed` if there is none. Can be called from any thread and
+  /// in a signal handler.
+  [[nodiscard]] name_id innermost() const noexcept { return innermost_.load(std::memory_order_relaxed); }
 
   [[nodiscard]] unsigned index() const noexcept { return index_; }
   [[nodiscard]] ticks began() const noexcept { return begin_; }
@@ -147,12 +152,14 @@ class thread_row {
   void record(open& top, ticks now, bool finished) noexcept;
   void push(open o);
   void pop(ticks now);
+  void note_innermost() noexcept;
   [[nodiscard]] bool is_open(name_id name) const noexcept;
 
   const unsigned index_;
   worker_log& log_;
   worker_log inclusive_;
   std::vector<open> stack_;
+  std::atomic<name_id> innermost_{unnamed};  // in stack_; relaxed, since it stands for no other data
   recent_sites sites_;
   ticks begin_ = 0;
   detail::counter waited_{0};

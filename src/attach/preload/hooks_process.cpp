@@ -21,6 +21,7 @@
 #include "attach/preload/exec_settings.hpp"
 #include "attach/preload/own_threads.hpp"
 #include "attach/preload/real.hpp"
+#include "base/file.hpp"
 #include "base/log.hpp"
 
 using namespace plx::probe;
@@ -51,13 +52,15 @@ void find_real() noexcept {
 // same signal. It is handled if its default action would end the process; sigaction() and signal() still report the
 // default action to the program. Handlers that the program sets, and signals ignored from the start (nohup), are
 // unchanged. The default action is executed with the original siginfo_t, at the interrupted instruction. The thread
-// uses a malloc arena of its own, so a signal within malloc does not block it; its time limit is 5 s. A hook of the
-// measurement may hold a lock that the thread needs: a signal that interrupts one is sent again when it has ended.
+// uses a malloc arena of its own, so a signal within malloc does not block it; the signal waits until it has made no
+// progress for 5 s. A hook of the measurement may hold a lock that the thread needs: a signal that interrupts one is
+// sent again when it has ended.
 
 namespace {
 
 constexpr int last_signal = 64;
-constexpr long timeout_ns = 5'000'000'000, look_ns = 1'000'000;
+// A signal that ends the process waits for the files, until none makes progress for the first, or for the second.
+constexpr long timeout_ns = 5'000'000'000, longest_ns = 60'000'000'000, look_ns = 1'000'000;
 constexpr long check_ns = 10'000'000;  // between two checks for threads of the program
 
 void (*write_files)() = nullptr;
@@ -119,8 +122,12 @@ void on_death(int signal, siginfo_t* info, void* context) {
   if (first) sem_post(&asked);
   if (first || (owner == getpid() && dying.load())) {
     timespec pause{0, look_ns};
-    for (long waited = 0; waited < timeout_ns && !written.load(std::memory_order_acquire); waited += look_ns)
+    std::uint64_t files = plx::file_progress();
+    for (long all = 0, idle = 0; all < longest_ns && idle < timeout_ns && !written.load(std::memory_order_acquire);
+         all += look_ns, idle += look_ns) {
       real().nanosleep(&pause, nullptr);
+      if (const std::uint64_t now = plx::file_progress(); now != files) files = now, idle = 0;
+    }
   }
   repeat(signal, info, context);
 }
@@ -279,6 +286,10 @@ void finish() {
   if (program* p = program::get()) p->finish();
 }
 
+void finish_before_death() {
+  if (program* p = program::get()) p->finish(true);
+}
+
 /// The settings of plx-exec, passed as arguments.
 plx::result<settings> asked_for() {
   std::vector<std::string> words{"plx-exec"};
@@ -318,7 +329,7 @@ bool has_flag(const char* name) {
   if (!done) return say("plx-exec: " + done.error().message + "; the program runs without measurement\n");
   std::atexit(&finish);
   at_quick_exit(&finish);
-  watch_deaths(&finish);
+  watch_deaths(&finish_before_death);
 }
 
 /// The image is replaced if exec succeeds; otherwise the program continues and is still measured.

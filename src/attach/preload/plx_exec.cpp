@@ -1,6 +1,8 @@
 // plx-exec PROGRAM ARGS...: runs a program with the measuring library. The process becomes the program: process id,
 // files, signals and exit status are the program's own.
 //
+// plx-exec --attach PID measures a process that runs already, until Ctrl-C.
+//
 // Exit status before the program runs, as in env(1): 125 (invalid options, or the program cannot be measured), 126 (the
 // program cannot be run) or 127 (program not found). Example: tests/exec/plx_exec_test.cpp
 #include <elf.h>
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -23,12 +26,15 @@
 #include <string_view>
 #include <vector>
 
+#include "attach/preload/attach_client.hpp"
 #include "attach/preload/exec_settings.hpp"
 #include "base/build_info.hpp"
+#include "base/file.hpp"
 #include "base/process.hpp"
 #include "base/result.hpp"
 #include "base/text.hpp"
 #include "probe/settings.hpp"
+#include "session/attach_server.hpp"
 
 using namespace plx;
 using namespace plx::probe;
@@ -38,6 +44,7 @@ namespace {
 constexpr const char* help_text = R"(plx-exec: measures a multithreaded program without rebuilding it
 
   plx-exec [OPTIONS] PROGRAM [ARGUMENTS...]
+  plx-exec --attach PID [OPTIONS]      a running program with a runtime of Parallax, until Ctrl-C
 
   -o, --output FOLDER  folder of the files; default: PLX_OUTPUT, or plx-run
       --force          write into a folder that is not empty; files of the same names are replaced
@@ -45,8 +52,12 @@ constexpr const char* help_text = R"(plx-exec: measures a multithreaded program 
   -d, --diagnose       also write the files that `./plx diagnose FOLDER` reads
   -m, --mpi            also measure MPI calls, as in mpirun -n 4 plx-exec -m PROGRAM; each rank has a folder rank-N
   -f, --follow         also measure programs that PROGRAM starts, in folders process-N
+  -a, --attach PID     measure that process, which was started without measurement: profile.csv of its run so far, and
+                       with -t its trace, with --plx:sample-stacks=100 its stacks from now on
+      --seconds S      with --attach: end after that time
   -q, --quiet          print no line at the end
-      --plx:KEY=VALUE  any measurement option, such as --plx:sample-interval=0.1 (docs/probe.md); PLX_KEY=VALUE works too
+      --plx:KEY=VALUE  any measurement option, such as --plx:sample-interval=0.1 (docs/probe.md); PLX_KEY=VALUE works too, but
+                       with --attach only PLX_OUTPUT does
   -h, --help           print this text
   -V, --version        print the version
 
@@ -69,9 +80,27 @@ PROGRAM must be linked dynamically, for this processor, and not set-user-id. Its
 
 struct arguments {
   std::vector<std::string> settings;
-  bool follow = false, quiet = false, mpi = false, force = false;
-  int first = 0;  // the program among the arguments
+  bool follow = false, quiet = false, mpi = false, force = false, diagnose = false;
+  int attach = 0;      // the process
+  double seconds = 0;  // 0: no limit
+  int first = 0;       // the program among the arguments
 };
+
+double number_of(std::string_view option, const char* text, double most, const char* expected) {
+  char* end = nullptr;
+  const double value = text == nullptr ? 0 : std::strtod(text, &end);
+  if (text == nullptr || end == text || *end != '\0' || !(value > 0 && value <= most))
+    fail(125, fmt::format("{}: expected {}, found '{}'", option, expected, text == nullptr ? "" : text));
+  return value;
+}
+
+int process_of(std::string_view option, const char* text) {
+  int id = 0;
+  const char* const end = text == nullptr ? nullptr : text + std::strlen(text);
+  if (text == nullptr || std::from_chars(text, end, id).ptr != end || id <= 0)
+    fail(125, fmt::format("{}: expected a process id, found '{}'", option, text == nullptr ? "" : text));
+  return id;
+}
 
 arguments read(int argc, char** argv) {
   arguments w;
@@ -95,6 +124,11 @@ arguments read(int argc, char** argv) {
       w.settings.emplace_back("--plx:trace=1");
     } else if (a == "-d" || a == "--diagnose") {
       w.settings.emplace_back("--plx:diagnose=1");
+      w.diagnose = true;
+    } else if (a == "-a" || a == "--attach") {
+      w.attach = process_of(a, argv[++i]);
+    } else if (a == "--seconds") {
+      w.seconds = number_of(a, argv[++i], 1e9, "seconds above 0");
     } else if (a == "-m" || a == "--mpi") {
       w.mpi = true;
     } else if (a == "-f" || a == "--follow") {
@@ -108,7 +142,7 @@ arguments read(int argc, char** argv) {
     } else {
       const std::string name(a.substr(0, a.find('=')));
       const std::string near = did_you_mean(name, {"--output", "--force", "--trace", "--diagnose", "--mpi", "--follow",
-                                                   "--quiet", "--help", "--version"});
+                                                   "--quiet", "--help", "--version", "--attach", "--seconds"});
       fail(125, fmt::format("unknown option '{}'{}; plx-exec --help lists the options", a, near));
     }
   }
@@ -293,8 +327,40 @@ bool is_linked_with(const std::string& path, const std::string& library) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void attach(arguments& w, int argc) {
+  if (w.first < argc) fail(125, "--attach: expected no program, as the process runs already");
+  if (w.diagnose || w.mpi || w.follow) fail(125, "--attach: -d, -m and -f are for programs that plx-exec starts");
+  w.settings.insert(w.settings.begin(), "--plx:profile=csv");
+  if (const char* folder = std::getenv("PLX_OUTPUT"); folder != nullptr && *folder != '\0')
+    w.settings.insert(w.settings.begin(), std::string("--plx:output=") + folder);
+  const auto asked = settings_of_attachment(w.settings);
+  if (!asked) fail(125, asked.error().message);
+  if (asked->output.empty()) fail(125, "-o: expected a folder, found an empty text");
+  if (const std::string why = why_not_ours(w.attach); !why.empty()) fail(125, why);
+  const bool fresh = !std::filesystem::exists(asked->output);
+  make_folder(asked->output, w.force);
+  // The program writes the files, and may be that of another user.
+  struct stat owner {};
+  if (fresh && geteuid() == 0 && stat(fmt::format("/proc/{}", w.attach).c_str(), &owner) == 0 &&
+      chown(asked->output.c_str(), owner.st_uid, owner.st_gid) != 0)
+    fail(125, file_error("give to the program's user", asked->output, errno).message);
+  const std::string folder = std::filesystem::absolute(asked->output).string();
+  w.settings.push_back("--plx:output=" + folder);
+  const int code = measure_process(
+      {.process = w.attach, .arguments = w.settings, .folder = folder, .duration_s = w.seconds, .quiet = w.quiet});
+  std::error_code ignored;
+  if (code == 125 && fresh) std::filesystem::remove(folder, ignored);
+  std::exit(code);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
   arguments w = read(argc, argv);
+  if (w.attach != 0) attach(w, argc);
+  if (w.seconds > 0) fail(125, "--seconds: expected it with --attach only");
   if (w.first >= argc) fail(125, "expected the name of a program to run; see plx-exec --help");
   const settings asked = checked(w, argv[0]);
   const char* name = argv[w.first];

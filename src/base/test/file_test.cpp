@@ -4,10 +4,21 @@
 #include <sys/resource.h>
 
 #include <fcntl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
+
+namespace {
+std::atomic<int> syncs{0};
+}
+/// In place of the C library's.
+extern "C" int fsync(int descriptor) {
+  ++syncs;
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
 
 namespace {
 
@@ -34,6 +45,34 @@ TEST_F(File, ReadsBackWhatWasWritten) {
   ASSERT_TRUE(plx::write_file(path("a"), "short"));
   EXPECT_EQ(plx::read_file(path("a")).value(), "short");
   EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(File, OnlySyncedFilesWaitForTheDisk) {
+  syncs = 0;
+  ASSERT_TRUE(plx::write_file(path("a"), "unsynced", plx::durability::unsynced));
+  EXPECT_EQ(syncs, 0);
+  EXPECT_EQ(plx::read_file(path("a")).value(), "unsynced");
+  ASSERT_TRUE(plx::write_file(path("a"), "synced"));
+  EXPECT_EQ(syncs, 1);
+  EXPECT_EQ(plx::read_file(path("a")).value(), "synced");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(File, ProgressCountsFilesAndTheirWrites) {
+  const std::uint64_t before = plx::file_progress();
+  auto file = plx::atomic_file::create(path("a"));
+  ASSERT_TRUE(file);
+  EXPECT_EQ(plx::file_progress(), before + 1);
+  const std::string half(40'000, 'x');  // of the buffer, and more: each one but the first flushes it
+  for (std::uint64_t flushes = 0; flushes < 4; ++flushes) {
+    ASSERT_TRUE(file->write(half));
+    EXPECT_GE(plx::file_progress(), before + 1 + flushes);
+  }
+  ASSERT_TRUE(file->commit());
+  EXPECT_GE(plx::file_progress(), before + 1 + 4);
+  const std::uint64_t large = plx::file_progress();
+  ASSERT_TRUE(plx::write_file(path("b"), std::string(8u << 20, 'x')));
+  EXPECT_GE(plx::file_progress(), large + 1 + 8);
 }
 
 TEST_F(File, WithoutACommitNothingRemains) {

@@ -74,6 +74,24 @@ TEST(symbols, without_the_tool_only_functions_are_known) {
   EXPECT_EQ(found[0].back().line, 0);
 }
 
+TEST(symbols, names_for_pictures_have_no_parameters) {
+  EXPECT_EQ(plx::brief_function("main"), "main");
+  EXPECT_EQ(plx::brief_function("ns::f(int, std::vector<int> const&)"), "ns::f");
+  EXPECT_EQ(plx::brief_function("void ns::f<int, (ns::kind)2>(double) const"), "ns::f<int, (ns::kind)2>");
+  EXPECT_EQ(plx::brief_function("std::pair<int, int> (anonymous namespace)::g<long>(long (*)(int))"),
+            "(anonymous namespace)::g<long>");
+  EXPECT_EQ(plx::brief_function("f(int) const::{lambda(long)#2}::operator()(long) const"),
+            "f::{lambda(long)#2}::operator()");
+  EXPECT_EQ(plx::brief_function("std::ostream& std::operator<< <char>(std::ostream&, char const*)"),
+            "std::operator<< <char>");
+  EXPECT_EQ(plx::brief_function("a::operator new(unsigned long)"), "a::operator new");
+  EXPECT_EQ(plx::brief_function("f(int) [clone .cold]"), "f");
+  EXPECT_EQ(plx::brief_function(std::string(300, 'x')).size(), 240u);
+  EXPECT_EQ(plx::brief_function("a<" + std::string(40, 'x') + ">::f<int>(int)"), "a<...>::f<int>");
+  EXPECT_EQ(plx::brief_function("bool a::operator< <" + std::string(40, 'x') + ">(int)"), "a::operator< <...>");
+  EXPECT_EQ(plx::brief_function(""), "");
+}
+
 TEST(symbols, names_are_demangled) {
   EXPECT_EQ(plx::demangled("_Z3fooi"), "foo(int)");
   EXPECT_EQ(plx::demangled("main"), "main");

@@ -15,6 +15,7 @@
 #define PLX_GPU_LAUNCHER(name) name##_cuda
 #endif
 
+#include <cstddef>
 #include <cstring>
 
 #include "gpu/operation.hpp"
@@ -23,6 +24,18 @@ namespace plx::gpu {
 
 /// The stream to launch the kernel in.
 inline cudaStream_t stream_of(const launch& where) { return reinterpret_cast<cudaStream_t>(where.stream); }
+
+/// Lets thread blocks of a kernel have that much dynamic shared memory. False, with an error for cudaGetLastError(), if
+/// the device has less.
+template <class... Parameters>
+bool allow_shared_memory([[maybe_unused]] void (*kernel)(Parameters...), [[maybe_unused]] std::size_t bytes) {
+#if defined(__HIPCC__)  // there a group may use all shared memory of the device without a request
+  return true;
+#else
+  return bytes <= std::size_t{48} << 10 || cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                                                static_cast<int>(bytes)) == cudaSuccess;
+#endif
+}
 
 namespace detail {
 

@@ -34,7 +34,10 @@ TEST_F(RunFolder, BeginsAndIsReopenedWithItsCheckpoint) {
   folder_lock other;
   EXPECT_THAT(reopen_run_folder(path, other, "plx-dca", "checkpoint.h5").error().message,
               HasSubstr("is in use by process"));
+  EXPECT_THAT(folder_lock::check_unused(path).error().message,
+              HasSubstr("is in use by process " + std::to_string(getpid())));
   lock.release();
+  EXPECT_TRUE(folder_lock::check_unused(path));
   EXPECT_TRUE(reopen_run_folder(path, other, "plx-dca", "checkpoint.h5"));
 }
 

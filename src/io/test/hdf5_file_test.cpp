@@ -3,7 +3,13 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
+#include <new>
+
+#include "base/sanitizers.hpp"
+#include "base/test/memory_limit_test.hpp"
 
 namespace plx {
 namespace {
@@ -60,6 +66,28 @@ TEST_F(Hdf5File, ATruncatedFileIsRecognized) {
   EXPECT_FALSE(hdf5_reader::sizes_of(path_ + ".missing"));
   EXPECT_FALSE(hdf5_reader::sizes_of(fs::temp_directory_path()));
 }
+
+#if !defined(PLX_ASAN) && !defined(PLX_TSAN)  // these need address space of their own
+// Ends with 0 if std::bad_alloc is thrown where HDF5 would open a file with 4 MB.
+template <class F>
+[[noreturn]] void open_with_little_memory(F&& open) {
+  limit_address_space(std::size_t{4} << 20);
+  try {
+    static_cast<void>(open());
+  } catch (const std::bad_alloc&) {
+    std::_Exit(0);
+  }
+  std::_Exit(1);
+}
+
+TEST_F(Hdf5File, LittleMemoryIsAnExceptionBeforeHdf5Crashes) {
+  const auto lock = hdf5_lock();
+  write();
+  EXPECT_EXIT(open_with_little_memory([&] { return hdf5_reader::open(path_); }), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(open_with_little_memory([&] { return hdf5_writer::create(path_, 65536); }), testing::ExitedWithCode(0),
+              "");
+}
+#endif
 
 }  // namespace
 }  // namespace plx

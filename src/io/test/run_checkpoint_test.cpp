@@ -1,6 +1,7 @@
 #include "io/run_checkpoint.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -28,8 +29,10 @@ class RunCheckpoint : public testing::Test {
     std::filesystem::create_directories(folder);
   }
   ~RunCheckpoint() override { std::filesystem::remove_all(folder); }
-  std::string folder = testing::TempDir() + "plx_" + testing::UnitTest::GetInstance()->current_test_info()->name(),
-              path = folder + "/checkpoint.h5";
+  const std::string folder = testing::TempDir() + "plx_" +
+                             testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+                             std::to_string(getpid()),
+                    path = folder + "/checkpoint.h5";
 };
 
 TEST_F(RunCheckpoint, IsReadBack) {

@@ -8,11 +8,12 @@
 
 #include <cstddef>
 
+#include "mesh/field/field_info.hpp"
 #include "mesh/field/symmetric.hpp"
 
 namespace plx::mesh {
 
-// ---- variables that are interpolated together (mesh::variable::share_limiter): the slopes of all are the central ones
+// ---- variables that are interpolated together (field_info::limiter_group): the slopes of all are the central ones
 // times one factor per axis, the smallest that any of them requires, so linear relations between them hold in the
 // children of a cell.
 
@@ -107,11 +108,6 @@ PLX_MESH_DEVICE inline shared_limit limit_together(int members, bool central, Di
 /// The part of the coarse cell's internal energy that a fine cell must keep. Fine cells of positive linear fields keep
 /// a quarter.
 inline constexpr double kept_internal_energy = 0.1;
-
-/// Which variables the density, the first component of the momentum and the total energy are.
-struct gas_places {
-  int density = 0, momentum = 1, energy = 4;
-};
 
 /// Twice the kinetic energy times the density, and the internal energy. Shapes: u: `variable` doubles apart.
 PLX_MESH_DEVICE inline double momentum_squared(const gas_places& at, const double* u, std::ptrdiff_t variable) {

@@ -52,15 +52,16 @@ void for_ghosts(const face_strip& s, F&& f) {
       }
 }
 
-void fill_face(const face_strip& s, boundary kind, const variable& v, int axis, bool upper, double fixed) {
+void fill_face(const face_strip& s, boundary kind, const field_table& fields, int v, int axis, bool upper,
+               double fixed) {
   if (kind == boundary::inflow) {
     for_ghosts(s, [&](double, double) { return fixed; });
   } else if (kind == boundary::reflecting) {
-    if (v.changes_sign_at(axis))
+    if (fields.changes_sign_at(v, axis))
       for_ghosts(s, [](double, double mirrored) { return -mirrored; });
     else
       for_ghosts(s, [](double, double mirrored) { return mirrored; });
-  } else if (v.vector_axis != axis || v.axial || kind == boundary::zero_gradient || kind == boundary::problem) {
+  } else if (!fields.is_normal_to(v, axis) || kind == boundary::zero_gradient || kind == boundary::problem) {
     for_ghosts(s, [](double edge, double) { return edge; });
   } else if (upper) {
     for_ghosts(s, [](double edge, double) { return std::fabs(edge); });
@@ -81,7 +82,7 @@ std::uint32_t side_faces(std::uint32_t side_directions) {
 // `faces_only` omits those at edges and corners of the block.
 // Outflow: the cell at the boundary; the normal component of a vector is turned outward (v becomes -|v| at a lower
 // boundary), which acts as a wall against inflow and keeps the other variables consistent with it.
-void fill_sides(double* tile, int n, const std::vector<variable>& variables, std::uint32_t face_mask, const domain& d,
+void fill_sides(double* tile, int n, const field_table& fields, std::uint32_t face_mask, const domain& d,
                 const boundary_values& values, bool faces_only) {
   const std::ptrdiff_t w = tile_width(n);
   const std::ptrdiff_t stride[3] = {1, w, w * w};
@@ -91,24 +92,24 @@ void fill_sides(double* tile, int n, const std::vector<variable>& variables, std
     const int axis = face_axis(f), a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
     const bool upper = face_is_upper(f);
     const bool fixed = d.sides[f] == boundary::inflow;
-    PLX_ASSERT(!fixed || values.inflow[f].size() >= variables.size(), f, values.inflow[f].size());
-    for (std::size_t v = 0; v < variables.size(); ++v) {
-      double* start = tile + static_cast<std::ptrdiff_t>(v) * w * w * w;
+    PLX_ASSERT(!fixed || values.inflow[f].size() >= static_cast<std::size_t>(fields.count), f, values.inflow[f].size());
+    for (int v = 0; v < fields.count; ++v) {
+      double* start = tile + v * w * w * w;
       const std::ptrdiff_t at_side = upper ? ghosts + n - 1 : ghosts;
       const face_strip strip{start + stride[axis] * at_side + first * (stride[a] + stride[b]),
                              upper ? stride[axis] : -stride[axis], stride[a], stride[b], static_cast<int>(width)};
-      fill_face(strip, d.sides[f], variables[v], axis, upper, fixed ? values.inflow[f][v] : 0.0);
+      fill_face(strip, d.sides[f], fields, v, axis, upper, fixed ? values.inflow[f][static_cast<std::size_t>(v)] : 0.0);
     }
   }
 }
 
 // Fills those outside faces of the kind `problem` with values.outside at the centres of the cells, or by reflection
 // where it gives none: after fill_sides(), which leaves zero gradients there.
-void fill_outside(double* tile, const block_mesh& mesh, slot_id slot, const std::vector<variable>& variables,
+void fill_outside(double* tile, const block_mesh& mesh, slot_id slot, const field_table& fields,
                   std::uint32_t face_mask, const boundary_values& values, double time, bool faces_only) {
   const int n = mesh.block_size();
   const std::ptrdiff_t w = tile_width(n), volume = w * w * w;
-  std::vector<double> state(variables.size());
+  std::vector<double> state(static_cast<std::size_t>(fields.count));
   for (int f = 0; f < face_count; ++f) {
     if (!(face_mask >> f & 1) || mesh.box().sides[f] != boundary::problem) continue;
     PLX_ASSERT(values.outside != nullptr, f);
@@ -131,8 +132,8 @@ void fill_outside(double* tile, const block_mesh& mesh, slot_id slot, const std:
           int from[3] = {i, j, k};
           from[axis] = face_is_upper(f) ? 2 * n - 1 - from[axis] : -1 - from[axis];
           const double* mirrored = cell(from[0], from[1], from[2]);
-          for (std::size_t v = 0; v < state.size(); ++v)
-            to[v * volume] = variables[v].changes_sign_at(axis) ? -mirrored[v * volume] : mirrored[v * volume];
+          for (int v = 0; v < fields.count; ++v)
+            to[v * volume] = fields.changes_sign_at(v, axis) ? -mirrored[v * volume] : mirrored[v * volume];
         }
   }
 }
@@ -198,10 +199,10 @@ void prolong_ghosts(const block_mesh& mesh, const arena& values, slot_id slot, c
   const grid_view coarse = tile_view(scratch.coarse(), n / 2), fine = tile_view(scratch.tile(), n);
   for (const coarse_box& box : mesh.coarse_boxes(slot, faces_only)) fill_box(mesh, values, slot, box, coarse);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
-  if (beyond != 0) fill_sides(scratch.coarse(), n / 2, values.variables(), beyond, mesh.box(), sides, false);
+  if (beyond != 0) fill_sides(scratch.coarse(), n / 2, values.table(), beyond, mesh.box(), sides, false);
   for (int d = 0; d < direction_count; ++d)
     if (wanted >> d & 1)
-      prolong_box(coarse, fine, ghost_box(direction_of(d), n), values.variables(), mesh.box().prolongation);
+      prolong_box(coarse, fine, ghost_box(direction_of(d), n), values.table(), mesh.box().prolongation);
 }
 
 // ---- in blocks of the same level and finer ones
@@ -344,9 +345,9 @@ double* gather_tile(const block_mesh& mesh, const arena& values, slot_id slot, c
   const std::uint32_t coarser = mesh.directions_with(slot, relation::coarser) & wanted;
   if (coarser != 0) prolong_ghosts(mesh, values, slot, sides, scratch, coarser, reach_wanted == reach::faces);
   const std::uint32_t beyond = side_faces(mesh.directions_with(slot, relation::side));
-  if (beyond != 0) fill_sides(tile, n, values.variables(), beyond, mesh.box(), sides, reach_wanted == reach::faces);
+  if (beyond != 0) fill_sides(tile, n, values.table(), beyond, mesh.box(), sides, reach_wanted == reach::faces);
   if (beyond != 0 && time)
-    fill_outside(tile, mesh, slot, values.variables(), beyond, sides, *time, reach_wanted == reach::faces);
+    fill_outside(tile, mesh, slot, values.table(), beyond, sides, *time, reach_wanted == reach::faces);
   return tile;
 }
 

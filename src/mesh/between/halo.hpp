@@ -22,7 +22,6 @@
 #include "mesh/between/gather.hpp"
 #include "mesh/field/arena.hpp"
 #include "mesh/tree/block_mesh.hpp"
-#include "mesh/tree/curve_parts.hpp"
 
 namespace plx::mesh {
 

@@ -1,15 +1,15 @@
-// The loops of level_kernels.hpp for one instruction set; the including file defines PLX_ISA, its namespace.
+// The loops of prolong.hpp for one instruction set; the including file defines PLX_ISA, its namespace.
 //
 // Everything here is static and forced inline: for an inline function shared between objects that are compiled for
 // different machines, the linker could keep a copy that this machine cannot execute.
 //
 // The sums are those of mesh/field/symmetric.hpp, on vectors. Thread safety: pure. Cost, example:
-// mesh/between/level_kernels.hpp
+// mesh/between/prolong.hpp
 #pragma once
 
 #include <cstring>
 
-#include "mesh/between/level_kernels.hpp"
+#include "mesh/between/prolong.hpp"
 
 // Vectors longer than the machine's are passed to inlined functions only, so their calling convention is irrelevant.
 #pragma GCC diagnostic push

@@ -1,9 +1,9 @@
 #include "mesh/between/prolong.hpp"
 
 #include <cmath>
+#include <vector>
 
 #include "mesh/between/family_limits.hpp"
-#include "mesh/between/level_kernels.hpp"
 
 namespace plx::mesh {
 
@@ -41,34 +41,22 @@ void for_coarse_cells(const cell_box& fine_box, F&& f) {
       for (int i = first(0); i <= last(0); ++i) f(i, j, k);
 }
 
-grid_view of_variable(const grid_view& g, std::size_t v) {
-  return {g.origin + static_cast<std::ptrdiff_t>(v) * g.volume, g.row, g.plane, g.volume};
-}
+grid_view of_variable(const grid_view& g, int v) { return {g.origin + v * g.volume, g.row, g.plane, g.volume}; }
 
-void prolong_together(const grid_view& coarse, const grid_view& fine, const cell_box& box,
-                      const std::vector<int>& members, limiter rule) {
+void prolong_together(const grid_view& coarse, const grid_view& fine, const cell_box& box, const field_table& fields,
+                      int group, limiter rule) {
   for_coarse_cells(box, [&](int i, int j, int k) {
     const auto differences = [&](int m) {
-      return differences_at(of_variable(coarse, members[static_cast<std::size_t>(m)]).at(i, j, k), coarse);
+      return differences_at(of_variable(coarse, fields.member(group, m)).at(i, j, k), coarse);
     };
-    const shared_limit limit = limit_together(static_cast<int>(members.size()), rule == limiter::central, differences);
-    for (const int v : members) {
+    const int members = fields.group_size(group);
+    const shared_limit limit = limit_together(members, rule == limiter::central, differences);
+    for (int m = 0; m < members; ++m) {
+      const int v = fields.member(group, m);
       const double* c = of_variable(coarse, v).at(i, j, k);
       write_children(of_variable(fine, v), box, i, j, k, *c, limit.offsets(differences_at(c, coarse)));
     }
   });
-}
-
-// The places of the gas among the variables; false if they hold none.
-bool find_gas(const std::vector<variable>& variables, gas_places& at) {
-  at = {-1, -1, -1};
-  for (std::size_t v = 0; v < variables.size(); ++v) {
-    const int place = static_cast<int>(v);
-    if (variables[v].kind == quantity::density) at.density = place;
-    if (variables[v].kind == quantity::energy) at.energy = place;
-    if (variables[v].vector_axis == 0 && at.momentum < 0) at.momentum = place;
-  }
-  return at.density >= 0 && at.momentum >= 0 && at.energy >= 0;
 }
 
 // Could a fine cell of this row of coarse cells have too little internal energy? May answer yes where rounding decides.
@@ -119,31 +107,22 @@ void keep_internal_energies(const gas_places& at, int n_var, const grid_view& co
     }
 }
 
-// Each variable by itself, or with those whose limiter it shares. Variables by themselves fill `wide`, the others
-// `box`.
-void prolong_variables(const grid_view& coarse, const grid_view& fine, const cell_box& wide, const cell_box& box,
-                       const std::vector<variable>& variables, limiter rule) {
+// Each field by itself, or with those whose limiter it shares. Fields by themselves fill `wide`, the others `box`.
+void prolong_fields(const grid_view& coarse, const grid_view& fine, const cell_box& wide, const cell_box& box,
+                    const field_table& fields, limiter rule) {
   const level_kernels& kernels = fastest_kernels();
-  for (std::size_t v = 0; v < variables.size(); ++v) {
-    const int group = variables[v].share_limiter;
-    if (group < 0) {
-      kernels.prolong_box(of_variable(coarse, v), of_variable(fine, v), wide, rule);
-      continue;
-    }
-    std::vector<int> members;
-    bool done = false;
-    for (std::size_t w = 0; w < variables.size(); ++w)
-      if (variables[w].share_limiter == group) {
-        if (w < v) done = true;  // the first member has handled the whole group
-        members.push_back(static_cast<int>(w));
-      }
-    if (!done) prolong_together(coarse, fine, box, members, rule);
+  for (int g = 0; g < fields.groups; ++g) {
+    const int first = fields.member(g, 0);
+    if (fields.group_size(g) == 1)
+      kernels.prolong_box(of_variable(coarse, first), of_variable(fine, first), wide, rule);
+    else
+      prolong_together(coarse, fine, box, fields, g, rule);
   }
 }
 
 // Prolongs the families that the box cuts as a whole, beside the fine array, and copies the box from there.
-void prolong_cut_families(const gas_places& at, const grid_view& coarse, const grid_view& fine, const cell_box& box,
-                          const cell_box& families, const std::vector<variable>& variables, limiter rule) {
+void prolong_cut_families(const grid_view& coarse, const grid_view& fine, const cell_box& box, const cell_box& families,
+                          const field_table& fields, limiter rule) {
   cell_box wide = families;  // to whole vectors of the kernels, which compute these lanes anyway
   wide.hi[0] = wide.lo[0] + (wide.hi[0] - wide.lo[0] + 7) / 8 * 8;
   grid_view all;
@@ -151,12 +130,13 @@ void prolong_cut_families(const gas_places& at, const grid_view& coarse, const g
   all.plane = all.row * (wide.hi[1] - wide.lo[1]);
   all.volume = all.plane * (wide.hi[2] - wide.lo[2]);
   static thread_local std::vector<double> values;
-  if (values.size() < all.volume * variables.size()) values.resize(all.volume * variables.size());
+  const auto size = static_cast<std::size_t>(all.volume) * static_cast<std::size_t>(fields.count);
+  if (values.size() < size) values.resize(size);
   all.origin = values.data() - (wide.lo[0] + wide.lo[1] * all.row + wide.lo[2] * all.plane);
-  prolong_variables(coarse, all, wide, families, variables, rule);
-  keep_internal_energies(at, static_cast<int>(variables.size()), coarse, all, families);
+  prolong_fields(coarse, all, wide, families, fields, rule);
+  keep_internal_energies(fields.gas, fields.count, coarse, all, families);
   const int length = box.hi[0] - box.lo[0];
-  for (std::size_t v = 0; v < variables.size(); ++v)
+  for (int v = 0; v < fields.count; ++v)
     for (int k = box.lo[2]; k < box.hi[2]; ++k)
       for (int j = box.lo[1]; j < box.hi[1]; ++j) {
         const double* from = of_variable(all, v).at(box.lo[0], j, k);
@@ -167,10 +147,8 @@ void prolong_cut_families(const gas_places& at, const grid_view& coarse, const g
 
 }  // namespace
 
-void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box,
-                 const std::vector<variable>& variables, limiter rule) {
-  gas_places at;
-  const bool is_gas = find_gas(variables, at);
+void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box& fine_box, const field_table& fields,
+                 limiter rule) {
   cell_box families;
   bool cut = false;
   for (int a = 0; a < 3; ++a) {
@@ -178,9 +156,9 @@ void prolong_box(const grid_view& coarse, const grid_view& fine, const cell_box&
     families.hi[a] = (fine_box.hi[a] + 1) & ~1;
     cut = cut || families.lo[a] != fine_box.lo[a] || families.hi[a] != fine_box.hi[a];
   }
-  if (is_gas && cut) return prolong_cut_families(at, coarse, fine, fine_box, families, variables, rule);
-  prolong_variables(coarse, fine, fine_box, fine_box, variables, rule);
-  if (is_gas) keep_internal_energies(at, static_cast<int>(variables.size()), coarse, fine, fine_box);
+  if (fields.has_gas() && cut) return prolong_cut_families(coarse, fine, fine_box, families, fields, rule);
+  prolong_fields(coarse, fine, fine_box, fine_box, fields, rule);
+  if (fields.has_gas()) keep_internal_energies(fields.gas, fields.count, coarse, fine, fine_box);
 }
 
 #ifdef __x86_64__

@@ -30,17 +30,19 @@ double* allocate(std::size_t bytes) {
 
 }  // namespace
 
-arena::arena(std::vector<variable> variables, int block_size)
-    : variables_(std::move(variables)),
+arena::arena(std::vector<field_info> fields, int block_size)
+    : fields_(std::move(fields)),
+      table_(table_of(fields_)),
       block_size_(block_size),
-      stride_((variables_.size() * static_cast<std::size_t>(cells()) + 7) / 8 * 8) {
-  PLX_ASSERT(!variables_.empty());
+      stride_((fields_.size() * static_cast<std::size_t>(cells()) + 7) / 8 * 8) {
+  PLX_ASSERT(!fields_.empty());
 }
 
 arena::~arena() { std::free(base_); }
 
 arena::arena(arena&& other) noexcept
-    : variables_(std::move(other.variables_)),
+    : fields_(std::move(other.fields_)),
+      table_(other.table_),
       block_size_(other.block_size_),
       stride_(other.stride_),
       row_of_(std::exchange(other.row_of_, {})),
@@ -50,7 +52,8 @@ arena::arena(arena&& other) noexcept
       base_(std::exchange(other.base_, nullptr)) {}
 
 arena& arena::operator=(arena&& other) noexcept {
-  std::swap(variables_, other.variables_);
+  std::swap(fields_, other.fields_);
+  std::swap(table_, other.table_);
   std::swap(block_size_, other.block_size_);
   std::swap(stride_, other.stride_);
   std::swap(row_of_, other.row_of_);

@@ -15,15 +15,15 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "mesh/field/field_info.hpp"
 #include "mesh/tree/block_mesh.hpp"
-#include "mesh/tree/domain.hpp"
 
 namespace plx::mesh {
 
 class arena {
  public:
-  /// An arena without slots. All field sets of a simulation have the same variables and block size.
-  arena(std::vector<variable> variables, int block_size);
+  /// An arena without slots. All field sets of a simulation have the same fields and block size.
+  arena(std::vector<field_info> fields, int block_size);
   ~arena();
   arena(arena&& other) noexcept;
   arena& operator=(arena&& other) noexcept;
@@ -59,13 +59,15 @@ class arena {
   std::size_t slots() const { return row_of_.size(); }
   std::size_t rows() const { return rows_; }  ///< in use or released
   int block_size() const { return block_size_; }
-  int variable_count() const { return static_cast<int>(variables_.size()); }
+  int variable_count() const { return table_.count; }
   /// Cells of a block: the distance from one variable to the next.
   int cells() const { return block_size_ * block_size_ * block_size_; }
-  const std::vector<variable>& variables() const { return variables_; }
+  const std::vector<field_info>& fields() const { return fields_; }
+  const field_table& table() const { return table_; }
 
  private:
-  std::vector<variable> variables_;
+  std::vector<field_info> fields_;
+  field_table table_;
   int block_size_;
   std::size_t stride_;
   void take_row(slot_id slot);

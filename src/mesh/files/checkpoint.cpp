@@ -151,7 +151,7 @@ checkpoint header_of(const block_mesh& mesh, const arena& values, const checkpoi
   c.state = state;
   c.block_size = mesh.block_size();
   for (const slot_id s : mesh.blocks()) c.leaves.push_back({mesh.where(s), no_slot, mesh.coarsen_votes(s)});
-  for (const variable& v : values.variables()) c.variables.push_back(v.name);
+  for (const field_info& f : values.fields()) c.variables.push_back(f.name);
   return c;
 }
 
@@ -411,7 +411,7 @@ result<void> read_values(const std::string& path, const block_mesh& mesh, arena&
   const auto c = read_all_but_cells(*r, sums);
   if (!c) return c.error();
   if (c->leaves.size() != mesh.block_count() || c->block_size != mesh.block_size() ||
-      c->variables.size() != values.variables().size())
+      c->variables.size() != values.fields().size())
     return error{fmt::format("checkpoint '{}' holds {} of {} variables and {}^3 cells: expected {}, {} and {}^3", path,
                              plural(c->leaves.size(), "block"), c->variables.size(), c->block_size, mesh.block_count(),
                              values.variable_count(), mesh.block_size())};

@@ -28,7 +28,7 @@
 namespace plx::mesh {
 
 /// Incremented when the meaning of the file changes.
-inline constexpr int checkpoint_version = 1;
+inline constexpr int checkpoint_version = 2;
 
 struct checkpoint_state {
   std::string build;     ///< the program that wrote it, for people: version, commit, compiler

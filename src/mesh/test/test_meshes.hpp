@@ -116,7 +116,7 @@ class point_lookup {
         case boundary::reflecting: {
           c[a] = upper ? 2 * n - 1 - c[a] : -1 - c[a];
           const double mirrored = (*this)(level, c, v);
-          return values_.variables()[v].vector_axis == a ? -mirrored : mirrored;
+          return values_.fields()[v].axis == a ? -mirrored : mirrored;
         }
         case boundary::zero_gradient:
         case boundary::problem:
@@ -124,7 +124,7 @@ class point_lookup {
           const bool as_it_is = mesh_.box().sides[2 * a + (upper ? 1 : 0)] != boundary::outflow;
           c[a] = upper ? n - 1 : 0;
           const double edge = (*this)(level, c, v);
-          if (as_it_is || values_.variables()[v].vector_axis != a) return edge;
+          if (as_it_is || values_.fields()[v].axis != a) return edge;
           return upper ? std::abs(edge) : -std::abs(edge);
         }
       }
@@ -186,8 +186,9 @@ class point_lookup {
   const boundary_values& sides_;
 };
 
-inline std::vector<variable> gas() {
-  return {{"rho", -1, -1}, {"mx", 0, -1}, {"my", 1, -1}, {"mz", 2, -1}, {"e", -1, -1}, {"tau", -1, -1}};
+inline std::vector<field_info> gas() {
+  constexpr auto polar = field_kind::polar;
+  return {{"rho"}, {"mx", polar, 0}, {"my", polar, 1}, {"mz", polar, 2}, {"e"}, {"tau"}};
 }
 
 inline void fill_random(arena& values, std::mt19937_64& rng) {

@@ -14,7 +14,6 @@
 
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
-#include "mesh/tree/location.hpp"
 
 namespace plx::mesh {
 
@@ -166,5 +165,41 @@ class block_mesh {
   std::vector<slot_id> touching_;
   std::vector<box_list> box_lists_;
 };
+
+// ---- the partition of the blocks among localities: which blocks a part has, and where to cut the curve for parts of
+// about equal cost. Cost: part_of() is a binary search among the parts, cut_curve() O(blocks). Example:
+// mesh/tree/test/curve_cut_test.cpp
+
+/// The curve of blocks, divided into consecutive parts, of which some may be empty: part p is [begin(p), end(p)).
+class curve_parts {
+ public:
+  /// One part with all blocks.
+  explicit curve_parts(std::size_t blocks) : begin_{0, static_cast<std::int32_t>(blocks)} {}
+  /// Shapes: owner: by position on the curve, ascending, as returned by cut_curve(). Requires: parts >= 1.
+  curve_parts(std::span<const std::int32_t> owner, int parts);
+
+  int count() const { return static_cast<int>(begin_.size()) - 1; }  ///< parts
+  int begin(int part) const { return begin_[part]; }                 ///< position of its first block
+  int end(int part) const { return begin_[part + 1]; }               ///< position after its last one
+  /// The part that a position on the curve belongs to.
+  int part_of(int position) const;
+  /// The part that a live block belongs to.
+  int part_of(const block_mesh& mesh, slot_id slot) const { return part_of(mesh.position(slot)); }
+  /// The blocks of a part in the order of the curve.
+  std::span<const slot_id> blocks(const block_mesh& mesh, int part) const {
+    return mesh.blocks().subspan(begin(part), end(part) - begin(part));
+  }
+
+  friend bool operator==(const curve_parts&, const curve_parts&) = default;
+
+ private:
+  std::vector<std::int32_t> begin_;  // one more than parts
+};
+
+/// Owner of each block, ascending along the curve: a block belongs to the part that contains the midpoint of its cost.
+/// Shapes:   cost_s: by position on the curve (block_mesh::blocks()); the result, too.
+/// No part is empty if there are enough blocks; if all costs are zero, they count as equal.
+/// Requires: parts >= 1; costs finite and not negative.
+std::vector<std::int32_t> cut_curve(std::span<const double> cost_s, int parts);
 
 }  // namespace plx::mesh

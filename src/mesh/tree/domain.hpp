@@ -1,23 +1,103 @@
-// The domain of a mesh: its extent, root grid, boundary conditions and block size; and the options that define them.
+// The domain of a mesh: its extent, root grid, boundary conditions and block size, and the options that define them;
+// the locations of blocks in it, the 26 directions around one, and the space-filling curve.
 //
 // Thread safety: values. Cost: negligible.
-// Example: mesh/tree/test/domain_test.cpp
+// Example: mesh/tree/test/domain_test.cpp, mesh/tree/test/location_test.cpp
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
-#include "mesh/tree/location.hpp"
 
 namespace plx {
 class config_table;
 }
 
 namespace plx::mesh {
+
+// ---- logical locations of blocks
+
+/// The deepest level a block may have; the root grid is level 0. 21 bits per axis fill one 64-bit Morton key.
+inline constexpr int deepest_level = 21;
+
+/// A block of the octree: block x of the grid that covers the whole domain with root_blocks * 2^level blocks. Nodes
+/// above the root grid have negative levels (mesh/tree/tree.hpp).
+struct location {
+  std::int32_t level = 0;
+  std::array<std::int32_t, 3> x{};
+
+  friend bool operator==(const location&, const location&) = default;
+};
+
+inline location parent_of(const location& l) { return {l.level - 1, {l.x[0] >> 1, l.x[1] >> 1, l.x[2] >> 1}}; }
+
+/// Child 0..7: bit a of `index` is the half along axis a.
+inline location child_of(const location& l, int index) {
+  return {l.level + 1, {2 * l.x[0] + (index & 1), 2 * l.x[1] + ((index >> 1) & 1), 2 * l.x[2] + (index >> 2)}};
+}
+
+/// Index of this child in its parent, 0..7.
+inline int child_index(const location& l) { return (l.x[0] & 1) | (l.x[1] & 1) << 1 | (l.x[2] & 1) << 2; }
+
+/// Directions around a block are numbered 0..26 with x fastest; 13 is the block itself.
+inline constexpr int direction_count = 27;
+inline constexpr int self_direction = 13;
+constexpr int direction_index(int dx, int dy, int dz) { return (dz + 1) * 9 + (dy + 1) * 3 + (dx + 1); }
+constexpr std::array<int, 3> direction_of(int index) { return {index % 3 - 1, index / 3 % 3 - 1, index / 9 - 1}; }
+
+/// Faces are numbered 0..5: 2 * axis + (0 lower | 1 upper).
+inline constexpr int face_count = 6;
+constexpr int face_axis(int face) { return face / 2; }
+constexpr bool face_is_upper(int face) { return face % 2 != 0; }
+constexpr int opposite_face(int face) { return face ^ 1; }
+constexpr int face_direction(int face) {
+  constexpr int stride[3] = {1, 3, 9};
+  return self_direction + (face_is_upper(face) ? 1 : -1) * stride[face_axis(face)];
+}
+
+/// The six directions across faces, as bits.
+constexpr std::uint32_t face_directions() {
+  std::uint32_t mask = 0;
+  for (int f = 0; f < face_count; ++f) mask |= 1u << face_direction(f);
+  return mask;
+}
+
+/// Position of a location's lower corner on the curve: trees in the order of their own Morton keys, Morton order inside
+/// a tree. Two leaves of one mesh never have the same key; the key of a location equals that of its first child.
+struct curve_key {
+  std::uint64_t tree = 0;
+  std::uint64_t inside = 0;
+
+  friend auto operator<=>(const curve_key&, const curve_key&) = default;
+};
+
+/// Interleaves the lowest 21 bits of each coordinate, x lowest.
+inline std::uint64_t morton(const std::array<std::int32_t, 3>& x) {
+  const auto spread = [](std::int32_t coordinate) {  // with two zero bits between each
+    std::uint64_t v = static_cast<std::uint64_t>(coordinate) & 0x1fffff;
+    v = (v | v << 32) & 0x001f00000000ffff;
+    v = (v | v << 16) & 0x001f0000ff0000ff;
+    v = (v | v << 8) & 0x100f00f00f00f00f;
+    v = (v | v << 4) & 0x10c30c30c30c30c3;
+    return (v | v << 2) & 0x1249249249249249;
+  };
+  return spread(x[0]) | spread(x[1]) << 1 | spread(x[2]) << 2;
+}
+
+inline curve_key key_of(const location& l) {
+  std::array<std::int32_t, 3> tree{}, corner{};
+  const int below = deepest_level - l.level;
+  for (int a = 0; a < 3; ++a) {
+    tree[a] = l.x[a] >> l.level;
+    corner[a] = (l.x[a] - (tree[a] << l.level)) << below;
+  }
+  return {morton(tree), morton(corner)};
+}
 
 /// Ghost layers around a block in a tile.
 inline constexpr int ghosts = 3;
@@ -37,31 +117,6 @@ enum class boundary : std::uint8_t {
 enum class limiter : std::uint8_t {
   minmod,   ///< the smaller of the one-sided slopes
   central,  ///< monotonized central slope (sharper), scaled back where a child would leave the neighbours' range
-};
-
-/// The quantities of a gas that the mesh must know to keep its internal energy positive
-/// (mesh/between/family_limits.hpp).
-enum class quantity : std::uint8_t {
-  other,
-  density,
-  energy,  ///< total, per volume
-};
-
-/// A variable of a field set: the properties that the mesh needs.
-struct variable {
-  std::string name;
-  /// 0..2: a vector's component along that axis; it changes sign at a reflecting boundary.
-  int vector_axis = -1;
-  /// Variables with the same share_limiter >= 0 get one common limiter in prolongation, which preserves linear
-  /// relations between them (the partial densities of species sum to the density). -1: its own limiter.
-  int share_limiter = -1;
-  /// With a density and an energy, the three variables of vector_axis 0, 1, 2 in a row are the momentum.
-  quantity kind = quantity::other;
-  /// A component of an axial vector, such as an angular momentum: a reflecting boundary along another axis changes its
-  /// sign.
-  bool axial = false;
-
-  bool changes_sign_at(int axis) const { return vector_axis >= 0 && (vector_axis == axis) != axial; }
 };
 
 /// A valid domain; made by mesh_options::make_domain(), or directly in tests (then call check()).

@@ -132,7 +132,7 @@ void refine_values(const regrid_plan& plan, const block_mesh& old, arena& values
   for (int c = 0; c < 8; ++c) {
     grid_view coarse = parent;
     coarse.origin += corner_of(c, parent, n);
-    prolong_box(coarse, interior(values.block(f.children[c]), n), {{0, 0, 0}, {n, n, n}}, values.variables(),
+    prolong_box(coarse, interior(values.block(f.children[c]), n), {{0, 0, 0}, {n, n, n}}, values.table(),
                 old.box().prolongation);
   }
 }

@@ -86,15 +86,50 @@ tree::tree(const block_mesh& mesh) : slots_(mesh.slot_count()), parent_(mesh.slo
     }
   }
   PLX_ASSERT_EQ(made.size(), 1u);
-  link_levels();
+  around_.assign(node_count(), nothing_around());
+  for (int level = coarsest(); level <= 0; ++level) link_grid(mesh, level);
+  link_finer();
+  list_neighbours(mesh.box().is_periodic(0) || mesh.box().is_periodic(1) || mesh.box().is_periodic(2));
 }
 
-// From the top down: a neighbour of a node is one of its siblings, or a child of a neighbour of its parent.
-void tree::link_levels() {
+// A level that covers the whole domain: a grid of nodes.
+void tree::link_grid(const block_mesh& mesh, int level) {
+  const domain& d = mesh.box();
+  std::array<int, 3> count{};
+  for (int a = 0; a < 3; ++a) count[a] = ((d.root_blocks[a] - 1) >> -level) + 1;
+  std::vector<node_id> grid(static_cast<std::size_t>(count[0]) * static_cast<std::size_t>(count[1] * count[2]),
+                            no_slot);
+  const auto at = [&](const std::array<std::int32_t, 3>& x) -> node_id& {
+    return grid[static_cast<std::size_t>((std::ptrdiff_t{x[2]} * count[1] + x[1]) * count[0] + x[0])];
+  };
+  std::vector<entry> nodes;
+  for (std::size_t i = 0; i < refined_.size(); ++i)
+    if (refined_[i].where.level == level) nodes.push_back({0, refined(i), refined_[i].where});
+  if (level == 0)
+    for (const slot_id slot : mesh.blocks())
+      if (mesh.level(slot) == 0) nodes.push_back({0, slot, mesh.where(slot)});
+  for (const entry& n : nodes) at(n.where.x) = n.node;
+  for (const entry& n : nodes)
+    for (int direction = 0; direction < direction_count; ++direction) {
+      std::array<std::int32_t, 3> x = n.where.x;
+      bool exists = true;
+      for (int a = 0; a < 3; ++a) {
+        x[a] += direction_of(direction)[static_cast<std::size_t>(a)];
+        if (x[a] >= 0 && x[a] < count[a]) continue;
+        // The period is `count` nodes, or 1/2, 1/4, ... of one: then the node is a whole number of periods wide.
+        exists = exists && d.is_periodic(a) &&
+                 (d.root_blocks[a] == count[a] << -level || (1 << -level) % d.root_blocks[a] == 0);
+        x[a] = (x[a] + count[a]) % count[a];
+      }
+      if (exists) around_[static_cast<std::size_t>(n.node)][static_cast<std::size_t>(direction)] = at(x);
+    }
+}
+
+// From the root grid down: a neighbour of a node is one of its siblings, or a child of a neighbour of its parent.
+void tree::link_finer() {
   static constexpr neighbour_places places = make_neighbour_places();
-  around_.assign(node_count(), nothing_around());
-  around_.back()[self_direction] = refined(refined_.size() - 1);
   for (std::size_t i = refined_.size(); i-- > 0;) {
+    if (refined_[i].where.level < 0) continue;
     // The children of the nodes around; of none, no_slot.
     std::array<const std::array<node_id, 8>*, direction_count> families{};
     static constexpr std::array<node_id, 8> none{no_slot, no_slot, no_slot, no_slot,
@@ -110,15 +145,23 @@ void tree::link_levels() {
       for (std::size_t d = 0; d < to.size(); ++d) to[d] = (*families[places[which][d].over])[places[which][d].inside];
     }
   }
+}
+
+// Only through periodic boundaries is a node around another one in several directions.
+void tree::list_neighbours(bool periodic) {
   std::size_t links = 0;
   for (const auto& all : around_)
     links += static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [](node_id n) { return n != no_slot; }));
   level_neighbours_.reserve(links);
   first_neighbour_.reserve(node_count() + 1);
   for (const auto& all : around_) {
-    first_neighbour_.push_back(static_cast<std::uint32_t>(level_neighbours_.size()));
-    for (std::size_t d = 0; d < all.size(); ++d)
-      if (d != self_direction && all[d] != no_slot) level_neighbours_.push_back(all[d]);
+    const auto first = static_cast<std::ptrdiff_t>(level_neighbours_.size());
+    first_neighbour_.push_back(static_cast<std::uint32_t>(first));
+    for (const node_id n : all) {
+      const bool is_known = periodic && std::find(level_neighbours_.begin() + first, level_neighbours_.end(), n) !=
+                                            level_neighbours_.end();
+      if (n != all[self_direction] && n != no_slot && !is_known) level_neighbours_.push_back(n);
+    }
   }
   first_neighbour_.push_back(static_cast<std::uint32_t>(level_neighbours_.size()));
 }

@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "mesh/tree/block_mesh.hpp"
-#include "mesh/tree/curve_parts.hpp"
 
 namespace plx::mesh {
 
@@ -60,12 +59,14 @@ class tree {
     const node_id& p = parent_[static_cast<std::size_t>(node)];
     return {&p, p == no_slot ? 0u : 1u};
   }
-  /// The nodes of the same level, blocks and refined, by direction (location.hpp); self_direction: the node itself.
-  /// no_slot where no node of that level is, outside of the domain (periodic or not), and for a free slot.
+  /// The nodes of the same level, blocks and refined, by direction (domain.hpp), through periodic boundaries too;
+  /// self_direction: the node itself. no_slot where no node of that level is, beyond other boundaries, and for a free
+  /// slot. Above the root grid the domain need not be a whole number of nodes wide: beyond a periodic boundary is the
+  /// node itself if it is a whole number of periods wide, else no_slot.
   std::span<const node_id, direction_count> around(node_id node) const {
     return around_[static_cast<std::size_t>(node)];
   }
-  /// Those that exist, without the node itself.
+  /// Those that exist, once each, without the node itself.
   std::span<const node_id> level_neighbours(node_id node) const {
     const auto i = static_cast<std::size_t>(node);
     return std::span(level_neighbours_).subspan(first_neighbour_[i], first_neighbour_[i + 1] - first_neighbour_[i]);
@@ -82,7 +83,9 @@ class tree {
     int count = 0;
   };
   const refined_node& of(node_id node) const { return refined_[static_cast<std::size_t>(node) - slots_]; }
-  void link_levels();
+  void link_grid(const block_mesh& mesh, int level);
+  void link_finer();
+  void list_neighbours(bool periodic);
 
   std::size_t slots_ = 0;
   std::vector<refined_node> refined_;

@@ -27,8 +27,11 @@ constexpr double most_interval_us = 1e6;
 
 /// An action, or all others (0), with adaptive coalescing.
 struct adaptive_coalescing::target {
-  std::uint16_t action = 0;
-  coalescing_follower follower;
+  target(std::uint16_t of, std::size_t at_first) : action(of), bytes_at_first(at_first) { now->how.bytes = at_first; }
+
+  const std::uint16_t action;
+  const std::size_t bytes_at_first;
+  coalescing_follower follower{{}, bytes_at_first};
   collected_counts before;
   ticks looked = 0;  // time of the last sample
 
@@ -81,7 +84,8 @@ void adaptive_coalescing::target::add_actuators(probe::actuator_registry& r, par
   interval_us =
       r.add<double>({"coalesce-interval" + of, "us", "Maximum delay of a message (fixed)"}, self_clocking.interval_us,
                     {0, most_interval_us}, apply([](coalescing& c, double v) { c.interval_us = v; }));
-  bytes = r.add<std::int64_t>({"coalesce-bytes" + of, "bytes", "Bytes per message; 0: the default"}, 0, {0, most_bytes},
+  bytes = r.add<std::int64_t>({"coalesce-bytes" + of, "bytes", "Bytes per message; 0: the default"},
+                              static_cast<std::int64_t>(bytes_at_first), {0, most_bytes},
                               apply([](coalescing& c, std::int64_t v) { c.bytes = static_cast<std::size_t>(v); }));
 }
 
@@ -186,9 +190,8 @@ locality_load adaptive_coalescing::load() const {
 adaptive_coalescing::adaptive_coalescing(node& n) : node_(n), parts_(std::make_unique<parts>()) {}
 adaptive_coalescing::~adaptive_coalescing() = default;
 
-void adaptive_coalescing::add(std::uint16_t action) {
-  auto t = std::make_unique<target>();
-  t->action = action;
+void adaptive_coalescing::add(std::uint16_t action, std::size_t bytes) {
+  auto t = std::make_unique<target>(action, bytes);
   t->looked = node_.home().get_scheduler().now();
   t->before = node_.port().collected(action);
   t->add_actuators(node_.home().actuators(), node_.port());
@@ -213,9 +216,13 @@ void adaptive_coalescing::collect(std::uint16_t action, const coalescing& how) {
   const auto it =
       std::find_if(p.targets.begin(), p.targets.end(), [action](const auto& t) { return t->action == action; });
   if (how.way == coalescing_way::adaptive) {
-    if (it != p.targets.end()) return;
+    const std::size_t bytes = std::min(how.bytes, static_cast<std::size_t>(most_bytes));
+    if (it != p.targets.end()) {
+      if ((*it)->bytes_at_first == bytes) return;
+      p.targets.erase(it);
+    }
     node_.port().collect(action, how);
-    add(action);
+    add(action, bytes);
     return start();
   }
   if (it != p.targets.end()) p.targets.erase(it);

@@ -33,6 +33,7 @@ class adaptive_coalescing final : public service {
   ~adaptive_coalescing() override;
 
   /// Sets the coalescing of an action (0: of all others): parcel_port::collect(), and starts or stops the policy.
+  /// Adaptive starts as self-clocking with how.bytes, at most 1 MiB; with others than before it starts again.
   void collect(std::uint16_t action, const coalescing& how);
   /// Takes one sample, as the policy does; called directly where no policy runs (deterministic mode).
   void look(const locality_load& load, probe::policy_context* policy = nullptr);
@@ -40,7 +41,7 @@ class adaptive_coalescing final : public service {
  private:
   struct target;
   struct parts;
-  void add(std::uint16_t action);
+  void add(std::uint16_t action, std::size_t bytes);
   void start();
   [[nodiscard]] locality_load load() const;
 

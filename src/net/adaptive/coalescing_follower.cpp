@@ -139,8 +139,8 @@ coalescing_move coalescing_follower::quiet(const traffic& seen) {
     why_ = "parcels became rare before the comparison was over";
     if (moved) return coalescing_move::undone;
   }
-  if (kept_ == self_clocking) return coalescing_move::none;
-  kept_ = self_clocking;
+  if (kept_ == usual_) return coalescing_move::none;
+  kept_ = usual_;
   usual_rate_ = 0;
   why_ = "parcels became rare";
   return coalescing_move::set;
@@ -197,8 +197,8 @@ coalescing_move coalescing_follower::watch_fixed(const traffic& now) {
   if (strange_ >= options_.window) {
     strange_ = 0;
     usual_rate_ = rate;
-    if (refused(rate, self_clocking)) return coalescing_move::none;
-    return try_out(self_clocking, false, fmt::format("{:.3g} parcels per second: the traffic has changed", rate));
+    if (refused(rate, usual_)) return coalescing_move::none;
+    return try_out(usual_, false, fmt::format("{:.3g} parcels per second: the traffic has changed", rate));
   }
   const coalescing best = best_fixed(now);
   const double share = now.message_share(now.parcels_per_message());
@@ -211,7 +211,7 @@ coalescing_move coalescing_follower::watch_fixed(const traffic& now) {
 
 coalescing_move coalescing_follower::give_up_fixed(double rate, bool refuse_it, std::string why) {
   if (refuse_it) refuse(rate, kept_, options_.useless * options_.rest);
-  kept_ = self_clocking;
+  kept_ = usual_;
   usual_rate_ = 0;
   why_ = std::move(why);
   new_window();

@@ -82,7 +82,9 @@ enum class coalescing_move : std::uint8_t { none, set, undone, settled };
 
 class coalescing_follower {
  public:
-  explicit coalescing_follower(coalescing_follower_options o = {}) : options_(o) {}
+  /// `bytes`: of a self-clocking message, unless larger ones are chosen; 0: the default.
+  explicit coalescing_follower(coalescing_follower_options o = {}, std::size_t bytes = 0)
+      : options_(o), usual_{.bytes = bytes, .way = coalescing_way::self_clocking} {}
 
   /// Takes the traffic while setting() was in effect. Afterwards setting() is the one to use next.
   coalescing_move look(const traffic& seen);
@@ -115,7 +117,8 @@ class coalescing_follower {
   void new_window() noexcept;
 
   const coalescing_follower_options options_;
-  coalescing kept_ = self_clocking;
+  const coalescing usual_;  // self-clocking, with which it starts
+  coalescing kept_ = usual_;
   std::string why_ = "self-clocking from the start";
   std::int64_t looks_ = 0;
   unsigned quiet_looks_ = 0;

@@ -27,6 +27,15 @@ void fail_calls(const node& n, const std::vector<reply_target*>& calls, locality
   for (reply_target* t : calls) t->fail(n.loss_of(lost));
 }
 
+// The candidates for the directory of an object, in order: its origin, then all localities from the hash of its id on.
+template <class Lost>
+locality_id first_candidate(const gid& id, locality_id n, const Lost& lost) noexcept {
+  if (!lost(id.origin)) return id.origin;
+  auto at = static_cast<locality_id>(hash_of(id) % n);
+  while (lost(at)) at = (at + 1) % n;  // this locality is not lost
+  return at;
+}
+
 }  // namespace
 
 void detail::agas_updates(sender from, reference_updates l) { node_here().get<agas>().read(from.who, std::move(l)); }
@@ -36,19 +45,15 @@ bool detail::agas_moved(sender to, gid id, std::uint32_t moves) {
 bool detail::agas_reclaim(sender owner, gid id, std::uint32_t moves) {
   return node_here().get<agas>().reclaim(id, owner.who, moves);
 }
-void detail::agas_settle_asked(sender asker, locality_id lost) {
-  node_here().get<agas>().settle_asked(lost, asker.who);
-}
-void detail::agas_settled(sender who, locality_id lost) { node_here().get<agas>().settled(lost, who.who); }
 
 // After a loss either the thread that reports it finds the call, or this one sees that the locality is lost.
-void detail::agas_call_forwarded(sender from, std::uint64_t call, std::uint16_t hops, locality_id to) {
+void detail::agas_call_forwarded(sender from, std::uint64_t call, std::uint32_t hops, locality_id to) {
   node& n = node_here();
   if (to >= n.size()) return n.refuse(from.who, "it forwards a call to a nonexistent locality");
   n.replies().forwarded(call, hops, to);
   if (n.is_lost(to)) fail_calls(n, n.replies().take_all(to), to);
 }
-void detail::agas_call_reached(sender who, std::uint64_t call, std::uint16_t hops) {
+void detail::agas_call_reached(sender who, std::uint64_t call, std::uint32_t hops) {
   node& n = node_here();
   n.replies().reached(call, hops, who.who);
   if (n.is_lost(who.who)) fail_calls(n, n.replies().take_all(who.who), who.who);
@@ -107,11 +112,11 @@ agas::~agas() {
 
 // As far as this locality knows: localities may differ until all know of a loss.
 locality_id agas::directory_of(const gid& id) const noexcept {
-  if (!tables_->losses.knows(id.origin)) return id.origin;
-  const locality_id n = node_.size();
-  auto at = static_cast<locality_id>(hash_of(id) % n);
-  while (tables_->losses.knows(at)) at = (at + 1) % n;  // this locality is not lost
-  return at;
+  return first_candidate(id, node_.size(), [this](locality_id l) { return tables_->losses.knows(l); });
+}
+
+locality_id agas::directory_for_call(const gid& id) const noexcept {
+  return first_candidate(id, node_.size(), [this](locality_id l) { return node_.is_lost(l); });
 }
 
 void agas::submit(plx::detail::task* first) noexcept {
@@ -135,43 +140,14 @@ void agas::peer_lost(locality_id which) {
   claim_again(which, *epoch);
   register_again(which, *epoch);
   lose_entries(which);
+  resume_calls();
   tables_->losses.end_claim(*epoch);
-  ask_survivors();
-  answer_settle_questions();
-}
-
-// Only if something has to be decided here. In a task, as the caller may hold a lock.
-void agas::ask_survivors() {
-  std::vector<locality_id> losses = tables_->losses.unasked();
-  if (losses.empty()) return;
-  node_.note_sent(node_.here());
-  node_.home().post([this, losses = std::move(losses)] {
-    for (const locality_id lost : losses)
-      for (locality_id i = 0; i < node_.size(); ++i)
-        if (i != node_.here() && !node_.is_lost(i)) post<&detail::agas_settle_asked>(i, sender{node_.here()}, lost);
-    node_.note_done(node_.here());
-    answer_settle_questions();  // there may be no survivor
-  });
+  request_settlement_if_needed();
+  request_settlement();  // the locality that it was requested from may be this one
+  advance_settlement();
 }
 
 unsigned agas::losses() const noexcept { return tables_->losses.seen(); }
-
-void agas::settle_asked(locality_id lost, locality_id asker) {
-  if (lost >= node_.size()) return node_.refuse(asker, "it asks about the loss of a nonexistent locality");
-  tables_->losses.ask({lost, asker});
-  answer_settle_questions();
-}
-
-void agas::settled(locality_id lost, locality_id who) {
-  tables_->losses.answer(lost, who);
-  answer_settle_questions();
-}
-
-// Called after everything that may have settled a loss, here or on all localities.
-void agas::answer_settle_questions() {
-  for (const auto& q : tables_->losses.answerable()) post<&detail::agas_settled>(q.asker, sender{node_.here()}, q.lost);
-  for (const gid& id : tables_->losses.ready()) resolve(id, 0);
-}
 
 // Checks that the sender is entitled to each update.
 bool agas::sound(locality_id from, const detail::reference_updates& l) const noexcept {
@@ -201,7 +177,7 @@ void agas::read(locality_id from, detail::reference_updates&& l) {
     s.update_place(n.id, n.place);
   }
   for (const detail::claim& c : l.releases) released(from, c, losses);
-  if (!l.claim_results.empty() || !l.registered.empty()) answer_settle_questions();
+  if (!l.claim_results.empty() || !l.registered.empty()) advance_settlement();
   if (from == node_.here())
     for (const gid& id : l.destroys) destroy(id);
   else if (!l.destroys.empty())  // in a task, as destructors are program code and this is a poller
@@ -251,7 +227,7 @@ struct counter {
 
 constexpr counter counters[] = {
     {"lookups", "Lookups of an object's place by callers on this locality", &agas_counts::lookups, true},
-    {"cache-hits", "Lookups answered by the cache of this locality", &agas_counts::hits, true},
+    {"cache-hits", "Lookups found in the cache of this locality", &agas_counts::hits, true},
     {"cache-misses", "Lookups sent to the object's directory", &agas_counts::misses, true},
     {"forwards", "Calls that this locality forwarded to the object's place", &agas_counts::forwards, true},
     {"migrations", "Objects moved from this locality to another one", &agas_counts::migrations, true},

@@ -35,7 +35,8 @@ gid agas::enter(const object_type& type, std::shared_ptr<void> object, locality_
   return id;
 }
 
-access agas::pin(const gid& id, const object_type& type, plx::detail::task* waits, bool to_move, locality_id caller) {
+access agas::pin(const gid& id, const object_type& type, plx::detail::task* waits, bool to_move,
+                 const detail::call_origin& from) {
   access a;
   detail::object_place place;
   {
@@ -44,29 +45,60 @@ access agas::pin(const gid& id, const object_type& type, plx::detail::task* wait
     if (object_record* r = s.object(id)) {
       if (r->type != &type) return {access::other_type};
       if (r->doomed) return {access::gone};
-      if (r->state == object_record::here && !r->holds_calls && !(to_move && r->move_asked)) {
+      if (r->state == object_record::here && !r->holds_calls && !(to_move && r->move_requested)) {
         ++r->pins;
-        r->move_asked |= to_move;
+        r->move_requested |= to_move;
         return {access::here, node_.here(), r, r->object.get()};
       }
       if (waits == nullptr) return {access::gone};
       r->parked.add(waits);
       return {access::parked};
     }
-    a = next_of(s, id, place, waits);
+    a = next_of(s, id, place, waits, from);
   }
   if (a.what == access::elsewhere) forwards_.fetch_add(1, std::memory_order_relaxed);
-  if (place.where != no_locality && caller != node_.here() && caller < node_.size())
-    tables_->out.put(caller, [&](detail::reference_updates& l) { l.places.push_back({id, place}); });
+  if (place.where != no_locality && from.caller != node_.here() && from.caller < node_.size())
+    tables_->out.put(from.caller, [&](detail::reference_updates& l) { l.places.push_back({id, place}); });
   return a;
 }
 
+// Whether a call must wait for peer_lost(): the next directory is not known yet, or the caller knows that this one,
+// which comes before the caller's in the order of candidates, is lost. A caller that is lost itself may have known
+// losses that no locality here will ever see.
+bool agas::awaits_loss(const gid& id, locality_id directory, const detail::call_origin& from) const noexcept {
+  if (node_.is_lost(directory)) return !node_.stopped();
+  const locality_id n = node_.size(), first = static_cast<locality_id>(hash_of(id) % n);
+  const auto position = [&](locality_id l) { return l == id.origin ? 0 : 1 + (l + n - first) % n; };
+  return position(directory) < position(from.directory) && !node_.is_lost(from.caller);
+}
+
+// After peer_lost(): the calls that wait for it look up their objects again.
+void agas::resume_calls() noexcept {
+  for (detail::shard& s : tables_->shards) {
+    detail::parked_tasks waiting;
+    {
+      const spin_guard guard(s.lock);
+      waiting.take(s.await_loss);
+    }
+    submit(waiting.first);
+  }
+}
+
 // The next locality to look up an object that is not here; the directory knows its place. The shard's lock is held.
-// `waits`: the task to submit again if the directory has just moved here and does not know the place yet.
-access agas::next_of(detail::shard& s, const gid& id, detail::object_place& place, plx::detail::task* waits) {
-  if (!id || id.origin >= node_.size()) return {access::gone};
+// `waits`: the task to submit again when a loss has been handled, or when the directory, which has just moved here,
+// knows the place.
+access agas::next_of(detail::shard& s, const gid& id, detail::object_place& place, plx::detail::task* waits,
+                     const detail::call_origin& from) {
+  const bool sound = id && id.origin < node_.size() && from.caller < node_.size() && from.directory < node_.size();
+  if (!sound) return {access::gone};
   const locality_id directory = directory_of(id);
-  if (directory != node_.here()) return {node_.is_lost(directory) ? access::lost : access::elsewhere, directory};
+  if (directory != node_.here()) {
+    // Under the lock: either directory_of() sees the loss, or resume_calls() sees the task.
+    if (!awaits_loss(id, directory, from))
+      return {node_.is_lost(directory) ? access::lost : access::elsewhere, directory};
+    if (waits != nullptr) s.await_loss.add(waits);
+    return {access::parked};
+  }
   detail::directory_entry* e = entry_for(s, id, 0);
   if (e == nullptr || e->owner == node_.here()) return {access::gone};
   if (e->owner == no_locality) {
@@ -96,8 +128,7 @@ access agas::route(detail::reference& r) {
   if (r.state == detail::claim_state::gone)
     return r.lost == no_locality ? access{access::gone} : access{access::lost, r.lost};
   detail::object_place place;
-  access a = next_of(s, r.id, place, nullptr);
-  if (a.what == access::parked) return {access::here, node_.here()};  // a task waits until the place is known
+  const access a = next_of(s, r.id, place, nullptr, {node_.here(), r.id.origin});
   if (place.where != no_locality) r.see(place);
   return a;
 }
@@ -126,7 +157,7 @@ void agas::unpin(object_record& r) noexcept {
 
 void agas::end(std::unique_ptr<object_record> r) noexcept {
   submit(r->parked.first);  // their lookup will fail
-  if (r->move_asked && r->send != nullptr) r->moved->set_exception(detail::error_of(node_, {access::gone}, r->id));
+  if (r->move_requested && r->send != nullptr) r->moved->set_exception(detail::error_of(node_, {access::gone}, r->id));
 }
 
 void agas::remove(const gid& id) {
@@ -156,8 +187,8 @@ void agas::destroy(const gid& id) {
   if (ended != nullptr) end(std::move(ended));
 }
 
-// The objects whose directory was the lost locality are registered at the next one. Questions to the lost directory are
-// asked again.
+// The objects whose directory was the lost locality are registered at the next one. Requests to the lost directory are
+// repeated.
 void agas::register_again(locality_id lost, unsigned epoch) {
   for (detail::shard& s : tables_->shards) {
     std::vector<std::pair<locality_id, detail::registration>> again;
@@ -182,8 +213,8 @@ void agas::register_again(locality_id lost, unsigned epoch) {
     for (const auto& [to, registration] : again)
       tables_->out.put(to, [&](detail::reference_updates& l) { l.registrations.push_back(registration); });
     for (const unsigned e : ended) tables_->losses.end_claim(e);
-    for (const gid& id : arriving) ask_ownership(id);
-    for (const gid& id : failed) ask_back(id);
+    for (const gid& id : arriving) request_ownership(id);
+    for (const gid& id : failed) request_return(id);
   }
 }
 
@@ -211,13 +242,13 @@ access detail::find_object(agas& a, const gid& id, const object_type& type, bool
   for (;;) {
     parking place;
     future<void> over = place.over.get_future();
-    const access got = a.pin(id, type, &place, to_move, a.home().here());
+    const access got = a.pin(id, type, &place, to_move, {a.home().here(), id.origin});
     if (got.what != access::parked) return got;
     over.get();
   }
 }
 
-future<void> agas::ask_move(object_record& r, locality_id to, detail::send_object send) {
+future<void> agas::request_move(object_record& r, locality_id to, detail::send_object send) {
   detail::parked_tasks others;
   std::exception_ptr refused;
   future<void> moved, unpinned;
@@ -235,7 +266,7 @@ future<void> agas::ask_move(object_record& r, locality_id to, detail::send_objec
       moved = r.moved.emplace().get_future();  // the move begins when the last pin is released
       if (r.pins > 1) unpinned = r.unpinned.emplace().get_future();
     } else {
-      r.move_asked = false;
+      r.move_requested = false;
       others.take(r.parked);
     }
   }
@@ -300,8 +331,8 @@ void agas::begin_move(const object_record& r) {
   });
 }
 
-// If the directory is lost before it answers, register_again() asks the next one.
-void agas::ask_back(const gid& id) {
+// If the directory is lost before it replies, register_again() sends the request to the next one.
+void agas::request_return(const gid& id) {
   locality_id directory = no_locality;
   std::uint32_t moves = 0;
   {
@@ -333,7 +364,7 @@ void agas::finish_move(const gid& id, locality_id to, std::uint32_t moves, const
     const spin_guard guard(s.lock);
     if (failure != nullptr) s.objects.at(id)->failure = failure;
   }
-  if (failure != nullptr) return ask_back(id);
+  if (failure != nullptr) return request_return(id);
   {
     detail::shard& s = tables_->of(id);
     const spin_guard guard(s.lock);
@@ -360,7 +391,7 @@ void agas::move_failed(const gid& id, std::uint32_t moves, bool ours) {
     failure.swap(r.failure);
     moved.swap(r.moved);
     waiting.take(r.parked);
-    r.move_asked = false;
+    r.move_requested = false;
     r.send = nullptr;
     r.holds_calls = false;
     r.state = object_record::here;
@@ -386,12 +417,12 @@ future<void> agas::install(const gid& id, const object_type& type, std::uint32_t
   r->moves = moves;
   future<void> accepted = r->accepted.emplace().get_future();
   insert_arriving(std::move(r));
-  ask_ownership(id);
+  request_ownership(id);
   return accepted;
 }
 
-// If the directory is lost before it answers, register_again() asks the next one.
-void agas::ask_ownership(const gid& id) {
+// If the directory is lost before it replies, register_again() sends the request to the next one.
+void agas::request_ownership(const gid& id) {
   locality_id directory = no_locality;
   std::uint32_t moves = 0;
   {

@@ -20,7 +20,7 @@ using plx::detail::spin_guard;
 bool agas::is_settled(const gid& id, unsigned losses) {
   const unsigned needs = is_directory(id) ? losses : std::max(losses, this->losses() + 1);
   if (tables_->losses.settled_or_defer(id, needs)) return true;
-  ask_survivors();
+  request_settlement_if_needed();
   return false;
 }
 

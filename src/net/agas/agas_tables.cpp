@@ -36,26 +36,17 @@ void outbox::flush() {
     if (!node_.is_lost(to)) deliver_(owner_, to, std::move(updates));
 }
 
-loss_table::loss_table(locality_id here, unsigned localities)
-    : here_(here), localities_(localities), known_(localities), pending_(1) {}
-
-bool loss_table::is_lost(locality_id who) const noexcept {
-  return std::any_of(losses_.begin(), losses_.end(), [who](const loss& l) { return l.who == who; });
-}
+loss_table::loss_table(unsigned localities) : known_(localities), pending_(1) {}
 
 std::optional<unsigned> loss_table::add(locality_id lost) {
   const spin_guard guard(lock_);
-  if (is_lost(lost)) return {};
-  losses_.push_back({lost, false, false, std::vector<bool>(localities_)});
+  if (knows(lost)) return {};
+  losses_.push_back({lost});
   ++pending_.back();
   pending_.push_back(0);
   known_[lost].store(true, std::memory_order_release);
+  seen_.store(static_cast<unsigned>(losses_.size()), std::memory_order_release);
   return static_cast<unsigned>(pending_.size() - 2);
-}
-
-unsigned loss_table::seen() const noexcept {
-  const spin_guard guard(lock_);
-  return static_cast<unsigned>(losses_.size());
 }
 
 unsigned loss_table::begin_claim() {
@@ -74,46 +65,24 @@ void loss_table::end_claim(unsigned epoch) noexcept {
   --pending_[epoch];
 }
 
-// Claims that began before the loss with this index was detected have an epoch of at most that index.
-bool loss_table::settled_here(std::size_t index) const noexcept {
-  return std::all_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(index) + 1,
-                     [](std::uint64_t n) { return n == 0; });
-}
-
-void loss_table::ask(question q) {
+// Claims that began before the loss with a certain index was detected have an epoch of at most that index.
+bool loss_table::settled_here(std::span<const locality_id> lost) const noexcept {
   const spin_guard guard(lock_);
-  if (std::find(questions_.begin(), questions_.end(), q) == questions_.end()) questions_.push_back(q);
+  std::size_t epochs = 0, found = 0;
+  for (std::size_t k = 0; k < losses_.size(); ++k)
+    if (std::find(lost.begin(), lost.end(), losses_[k].who) != lost.end()) epochs = k + 1, ++found;
+  return found == lost.size() && std::all_of(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(epochs),
+                                             [](std::uint64_t n) { return n == 0; });
 }
 
-std::vector<loss_table::question> loss_table::answerable() {
+void loss_table::settle(std::span<const locality_id> lost) noexcept {
   const spin_guard guard(lock_);
-  std::vector<question> now;
-  std::erase_if(questions_, [&](const question& q) {
-    const auto l = std::find_if(losses_.begin(), losses_.end(), [&q](const loss& x) { return x.who == q.lost; });
-    if (l == losses_.end() || !settled_here(static_cast<std::size_t>(l - losses_.begin()))) return false;
-    now.push_back(q);
-    return true;
-  });
-  return now;
+  for (loss& l : losses_) l.settled |= std::find(lost.begin(), lost.end(), l.who) != lost.end();
 }
 
-void loss_table::answer(locality_id lost, locality_id who) {
-  const spin_guard guard(lock_);
-  for (loss& l : losses_)
-    if (l.who == lost && who < localities_) l.answers[who] = true;
-}
-
-bool loss_table::settled(unsigned needs) noexcept {
-  if (losses_.size() < needs) return false;
-  for (std::size_t k = 0; k < losses_.size(); ++k) {
-    loss& l = losses_[k];
-    if (l.settled) continue;
-    if (!settled_here(k)) return false;
-    for (locality_id i = 0; i < localities_; ++i)
-      if (i != here_ && !l.answers[i] && !is_lost(i)) return false;
-    l.settled = true;
-  }
-  return true;
+bool loss_table::settled(unsigned needs) const noexcept {
+  return losses_.size() >= needs &&
+         std::all_of(losses_.begin(), losses_.end(), [](const loss& l) { return l.settled; });
 }
 
 bool loss_table::settled_or_defer(const gid& id, unsigned needs) {
@@ -124,13 +93,12 @@ bool loss_table::settled_or_defer(const gid& id, unsigned needs) {
   return false;
 }
 
-std::vector<locality_id> loss_table::unasked() {
+bool loss_table::needs_settlement() {
   const spin_guard guard(lock_);
-  std::vector<locality_id> all;
+  bool any = false;
   if (!deferred_.empty())
-    for (loss& l : losses_)
-      if (!l.settled && !std::exchange(l.asked, true)) all.push_back(l.who);
-  return all;
+    for (loss& l : losses_) any |= !l.settled && !std::exchange(l.requested, true);
+  return any;
 }
 
 std::vector<gid> loss_table::ready() {

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "net/agas/agas.hpp"
 #include "net/agas/gid.hpp"
 #include "net/core/node.hpp"
+#include "net/core/tree_round.hpp"
 #include "net/core/wire.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "rt/core/spinlock.hpp"
@@ -103,59 +105,46 @@ class outbox {
 /// and has registered all handles that it received before. See net/agas/agas.hpp, "Loss".
 class loss_table {
  public:
-  /// A locality asks when this one has settled a loss.
-  struct question {
-    locality_id lost = 0;
-    locality_id asker = 0;
-    friend bool operator==(const question&, const question&) = default;
-  };
-
-  loss_table(locality_id here, unsigned localities);
+  explicit loss_table(unsigned localities);
 
   /// Adds a loss, which is not settled here before end_claim() is called with the result: what depends on the lost
   /// directory is claimed again meanwhile, with begin_claim(result). Nothing if the loss is known already.
   std::optional<unsigned> add(locality_id lost);
   /// Whether this loss is known.
   [[nodiscard]] bool knows(locality_id lost) const noexcept { return known_[lost].load(std::memory_order_acquire); }
-  /// The number of known losses.
-  [[nodiscard]] unsigned seen() const noexcept;
+  /// The number of known losses. Acquire: knows() is true for these.
+  [[nodiscard]] unsigned seen() const noexcept { return seen_.load(std::memory_order_acquire); }
 
   /// Begins a claim; returns the epoch to pass to end_claim().
   unsigned begin_claim();
   void begin_claim(unsigned epoch) noexcept;
   void end_claim(unsigned epoch) noexcept;
 
-  void ask(question q);
-  /// Removes and returns the questions that can be answered: the loss is known, and no earlier claim is pending.
-  std::vector<question> answerable();
-  /// Records the reply of another locality.
-  void answer(locality_id lost, locality_id who);
+  /// Whether this locality has settled these losses: they are known, and no earlier claim is pending.
+  [[nodiscard]] bool settled_here(std::span<const locality_id> lost) const noexcept;
+  /// All survivors have settled these losses.
+  void settle(std::span<const locality_id> lost) noexcept;
 
-  /// True if every known loss is settled and at least `needs` are known; otherwise the id is kept for ready(), and the
-  /// survivors have to be asked about unasked().
+  /// True if every known loss is settled and at least `needs` are known; otherwise the id is kept for ready(), and a
+  /// settlement may have to be requested.
   bool settled_or_defer(const gid& id, unsigned needs);
-  /// If ids are kept: the losses that are not settled and were not returned before.
-  std::vector<locality_id> unasked();
+  /// Whether ids are kept because of a loss for which this was not true before.
+  bool needs_settlement();
   /// Removes and returns the deferred ids if settled_or_defer() would now return true.
   std::vector<gid> ready();
 
  private:
   struct loss {
     locality_id who = 0;
-    bool settled = false, asked = false;
-    std::vector<bool> answers;  // by locality
+    bool settled = false, requested = false;
   };
-  [[nodiscard]] bool settled_here(std::size_t index) const noexcept;
-  [[nodiscard]] bool is_lost(locality_id who) const noexcept;
-  bool settled(unsigned needs) noexcept;
+  [[nodiscard]] bool settled(unsigned needs) const noexcept;
 
-  const locality_id here_;
-  const unsigned localities_;
   std::vector<std::atomic<bool>> known_;  // by locality
+  std::atomic<unsigned> seen_{0};         // the number of those, increased afterwards
   mutable plx::detail::spinlock lock_;
   std::vector<loss> losses_;            // in the order of detection
   std::vector<std::uint64_t> pending_;  // pending claims by the number of losses known when they began
-  std::vector<question> questions_;
   std::vector<gid> deferred_;
   unsigned needs_ = 0;  // maximum over the deferred ids
 };
@@ -191,13 +180,13 @@ struct object_record {
   const object_type* type = nullptr;
   std::shared_ptr<void> object;
   place state = here;
-  bool doomed = false;      // destroyed when the last pin is released
-  bool move_asked = false;  // by one caller, which has it pinned or waits for `moved`
+  bool doomed = false;          // destroyed when the last pin is released
+  bool move_requested = false;  // by one caller, which has it pinned or waits for `moved`
   unsigned pins = 0;
   std::uint32_t moves = 0;
   locality_id move_to = no_locality;
-  locality_id directory = no_locality;    // the locality that knows where it is, or that was asked for the ownership
-  std::exception_ptr failure;             // of the move, while the directory is asked to take it back
+  locality_id directory = no_locality;    // the locality that knows where it is, or decides on the ownership
+  std::exception_ptr failure;             // of the move, while its return is requested from the directory
   std::optional<promise<void>> accepted;  // of an arriving object: the directory has agreed, or not
   send_object send = nullptr;             // null until the move may begin
   bool holds_calls = false;               // new calls are parked, so that the running ones end before the move
@@ -245,6 +234,7 @@ struct shard {
     unsigned epoch = 0;
   };
   gid_map<again> registrations;
+  parked_tasks await_loss;  // of calls that depend on a loss which peer_lost() has not handled yet
 
   object_record* object(const gid& id) {
     const auto at = objects.find(id);
@@ -284,14 +274,26 @@ struct transit_table {
   gid_map<item> items;
 };
 
+/// The round in which the survivors settle losses. See agas_settlement.cpp.
+struct settlement {
+  settlement(locality_id here, unsigned localities) : round(here, localities) {}
+
+  plx::detail::spinlock lock;
+  tree_round round;
+  bool replied = true;        // by this locality; the first round is over
+  std::size_t requested = 0;  // the largest number of losses for which a settlement was requested
+  std::size_t settled = 0;    // the number of those of the last one
+};
+
 struct agas_tables {
   agas_tables(node& n, agas& owner, void (*deliver)(agas&, locality_id, reference_updates&&))
-      : losses(n.here(), n.size()), out(n, deliver, owner), sent(n.size()) {}
+      : losses(n.size()), settling(n.here(), n.size()), out(n, deliver, owner), sent(n.size()) {}
 
   shard& of(const gid& id) { return shards[(hash_of(id) >> 56) % shards.size()]; }
 
   std::array<shard, 16> shards;
   loss_table losses;
+  settlement settling;
   outbox out;
   std::vector<transit_table> sent;  // by receiver
   std::vector<probe::registration> counters;
@@ -310,10 +312,12 @@ namespace detail {
 void agas_updates(sender from, reference_updates l);
 bool agas_moved(sender to, gid id, std::uint32_t moves);
 bool agas_reclaim(sender owner, gid id, std::uint32_t moves);
-void agas_settle_asked(sender asker, locality_id lost);
-void agas_settled(sender who, locality_id lost);
-void agas_call_forwarded(sender from, std::uint64_t call, std::uint16_t hops, locality_id to);
-void agas_call_reached(sender who, std::uint64_t call, std::uint16_t hops);
+void agas_settlement_request(sender from, std::uint64_t losses);
+void agas_settle(sender root, round_number r, const named_losses& lost);
+void agas_subtree_settled(sender child, round_number r);
+void agas_settled(sender root, round_number r);
+void agas_call_forwarded(sender from, std::uint64_t call, std::uint32_t hops, locality_id to);
+void agas_call_reached(sender who, std::uint64_t call, std::uint32_t hops);
 
 std::vector<probe::registration> add_agas_counters(node& n, const agas& a);
 

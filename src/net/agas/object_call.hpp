@@ -18,9 +18,10 @@ namespace plx::net::detail {
 /// The header of a call, sent before the arguments.
 struct call_target {
   gid id;
-  locality_id caller = no_locality;  ///< the locality that made the call
-  std::uint16_t posted = 0;          ///< a post: replied to when the object has accepted it
-  std::uint16_t hops = 0;            ///< how often it was forwarded
+  locality_id caller = no_locality;     ///< the locality that made the call
+  locality_id directory = no_locality;  ///< of the object, by the losses that the caller knew then
+  std::uint32_t posted = 0;             ///< a post: replied to when the object has accepted it
+  std::uint32_t hops = 0;               ///< how often it was forwarded
 };
 
 /// Tells the caller that this locality forwards its call to `to`, or that it has arrived here; see reply_table.
@@ -130,7 +131,7 @@ struct relocation {
   }
   static constexpr std::string_view signature() { return signature_text<decltype(&send), &send>(); }
   static raw invoke(agas& a, const access& got, arguments&& to) {
-    return a.ask_move(*got.record, std::get<0>(to), send);
+    return a.request_move(*got.record, std::get<0>(to), send);
   }
 };
 
@@ -173,21 +174,21 @@ typename Call::raw run_on(agas& a, const access& got, typename Call::arguments&&
 template <class Call>
 const action_entry& entry_of_call();
 
-/// Sends a call; `held` is kept until the reply.
+/// Sends a call of the object; `r` is kept until the reply. Invalid if `to` is lost: then nothing has been sent, and
+/// the arguments are unchanged.
 template <class Call, class R>
-future<R> send_object_call(agas& a, locality_id to, reference* held, const call_target& t,
-                           typename Call::arguments&& args) {
+future<R> send_object_call(agas& a, locality_id to, reference& r, bool posted, typename Call::arguments&& args) {
   node& n = a.home();
-  auto* call = plx::detail::make_state<waiting_call<R, call_ticket>>(call_ticket(n, held));
+  const call_target t{r.id, n.here(), a.directory_for_call(r.id), posted ? 1u : 0u, 0};
+  auto* call = plx::detail::make_state<waiting_call<R, call_ticket>>(call_ticket(n, &r));
   call->by_any = true;
   auto result = plx::detail::adopt_state<R>(call);
   parcel_header h;
   h.action = entry_of_call<Call>().index;
   h.reply = n.replies().add(*call, to);
   if (n.is_lost(to)) {
-    if (t.posted != 0) n.note_dropped();
     if (reply_target* w = n.replies().take(h.reply, to)) w->fail(n.loss_of(to));
-    return result;
+    return future<R>();
   }
   try {
     std::apply(
@@ -199,7 +200,7 @@ future<R> send_object_call(agas& a, locality_id to, reference* held, const call_
   return result;
 }
 
-/// Forwards a received call to `to`, which answers the caller.
+/// Forwards a received call to `to`, which replies to the caller.
 template <class Call>
 void forward_object_call(agas& a, locality_id to, const request& q, call_target t,
                          typename Call::arguments&& args) noexcept {
@@ -237,8 +238,11 @@ struct arrived_object_call final : parcel_task {
     from.credits = from.held = 0;  // the task may be submitted again
     if (from.caller != no_locality && !std::exchange(noted, true)) note_reached(from, target);
     agas& a = from.here->get<agas>();
-    const access got = a.pin(target.id, object_type_of<typename Call::object>, this, Call::moves, target.caller);
-    if (got.what == access::parked) return;  // submitted again later, or already
+    access got;
+    const call_origin caller{target.caller, target.directory};
+    do got = a.pin(target.id, object_type_of<typename Call::object>, this, Call::moves, caller);
+    while (got.what == access::elsewhere && from.here->is_lost(got.where));  // lost meanwhile
+    if (got.what == access::parked) return;                                  // submitted again later, or already
     if (got.what == access::here)
       run_here(a, got);
     else if (got.what == access::elsewhere)
@@ -317,19 +321,21 @@ const action_entry& entry_of_call() {
 /// Finds the object from a task of this locality; waits while it is being moved.
 access find_object(agas& a, const gid& id, const object_type& type, bool to_move);
 
-/// Runs in a task of this locality, where the object recently was.
+/// Runs in a task of this locality: calls the object here, or where it is by now.
 template <class Call>
 typename Call::raw call_here(reference& r, typename Call::arguments&& args) {
   agas& a = *r.home.load(std::memory_order_acquire);
-  const access got = find_object(a, r.id, object_type_of<typename Call::object>, Call::moves);
-  if (got.what == access::here) return run_on<Call>(a, got, std::move(args));
-  if (got.what != access::elsewhere) std::rethrow_exception(error_of(a.home(), got, r.id));
-  future<typename Call::result> there =
-      send_object_call<Call, typename Call::result>(a, got.where, &r, {r.id, a.home().here(), 0}, std::move(args));
-  if constexpr (plx::detail::is_future<typename Call::raw>)
-    return there;
-  else
-    return there.get();
+  for (;;) {
+    const access got = find_object(a, r.id, object_type_of<typename Call::object>, Call::moves);
+    if (got.what == access::here) return run_on<Call>(a, got, std::move(args));
+    if (got.what != access::elsewhere) std::rethrow_exception(error_of(a.home(), got, r.id));
+    auto there = send_object_call<Call, typename Call::result>(a, got.where, r, false, std::move(args));
+    if (!there.valid()) continue;
+    if constexpr (plx::detail::is_future<typename Call::raw>)
+      return there;
+    else
+      return there.get();
+  }
 }
 
 template <class Call>
@@ -338,29 +344,32 @@ future<typename Call::result> call_object(const global<typename Call::object>& t
   reference& r = reference_of(target);
   agas& a = *r.home.load(std::memory_order_acquire);
   const access next = a.route(r);
-  if (next.what == access::here)
-    return async(task_info(entry_of_call<Call>().name), [target, args = std::move(args)]() mutable {
-      if constexpr (Call::moves)  // I4 of net/agas/agas.hpp: the object lives until it has arrived
-        return call_here<Call>(reference_of(target), std::move(args)).then(launch::sync, [target](future<void> moved) {
-          moved.get();
-        });
-      else
-        return call_here<Call>(reference_of(target), std::move(args));
-    });
-  if (next.what == access::elsewhere)
-    return send_object_call<Call, typename Call::result>(a, next.where, &r, {r.id, a.home().here(), 0},
-                                                         std::move(args));
-  return make_exceptional_future<typename Call::result>(error_of(a.home(), next, r.id));
+  if (next.what == access::elsewhere) {
+    auto there = send_object_call<Call, typename Call::result>(a, next.where, r, false, std::move(args));
+    if (there.valid()) return there;
+  } else if (next.what != access::here && next.what != access::parked) {
+    return make_exceptional_future<typename Call::result>(error_of(a.home(), next, r.id));
+  }
+  return async(task_info(entry_of_call<Call>().name), [ticket = call_ticket(a.home(), &r), &r,
+                                                       args = std::move(args)]() mutable {
+    if constexpr (Call::moves)  // I4 of net/agas/agas.hpp: the object lives until it has arrived
+      return call_here<Call>(r, std::move(args)).then(launch::sync, [ticket = std::move(ticket)](future<void> moved) {
+        moved.get();
+      });
+    else
+      return call_here<Call>(r, std::move(args));
+  });
 }
 
 template <class Call>
 void post_here(reference& r, typename Call::arguments&& args) {
   agas& a = *r.home.load(std::memory_order_acquire);
-  const access got = find_object(a, r.id, object_type_of<typename Call::object>, false);
-  if (got.what == access::here)
-    static_cast<void>(run_on<Call>(a, got, std::move(args)));
-  else if (got.what == access::elsewhere)
-    static_cast<void>(send_object_call<Call, void>(a, got.where, &r, {r.id, a.home().here(), 1}, std::move(args)));
+  for (;;) {
+    const access got = find_object(a, r.id, object_type_of<typename Call::object>, false);
+    if (got.what == access::here) return static_cast<void>(run_on<Call>(a, got, std::move(args)));
+    if (got.what != access::elsewhere) return a.home().note_dropped();
+    if (send_object_call<Call, void>(a, got.where, r, true, std::move(args)).valid()) return;
+  }
 }
 
 template <class Call>
@@ -368,13 +377,15 @@ void post_object(const global<typename Call::object>& target, typename Call::arg
   reference& r = reference_of(target);
   agas& a = *r.home.load(std::memory_order_acquire);
   const access next = a.route(r);
-  if (next.what == access::here)
-    post(task_info(entry_of_call<Call>().name),
-         [target, args = std::move(args)]() mutable { post_here<Call>(reference_of(target), std::move(args)); });
-  else if (next.what == access::elsewhere)
-    static_cast<void>(send_object_call<Call, void>(a, next.where, &r, {r.id, a.home().here(), 1}, std::move(args)));
-  else
-    a.home().note_dropped();
+  if (next.what == access::elsewhere) {
+    if (send_object_call<Call, void>(a, next.where, r, true, std::move(args)).valid()) return;
+  } else if (next.what != access::here && next.what != access::parked) {
+    return a.home().note_dropped();
+  }
+  post(task_info(entry_of_call<Call>().name),
+       [ticket = call_ticket(a.home(), &r), &r, args = std::move(args)]() mutable {
+         post_here<Call>(r, std::move(args));
+       });
 }
 
 }  // namespace plx::net::detail

@@ -10,6 +10,7 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "net/core/failure.hpp"
 #include "net/core/waker.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
@@ -32,6 +33,7 @@ unsigned next_service_slot() noexcept {
 
 struct node::locks {
   std::mutex lost;
+  std::vector<loss_cause> causes;     // by locality; guarded by `lost`
   std::recursive_mutex services;      // the constructor of a service may request another service
   std::vector<locality_id> reported;  // peers whose loss the services know; guarded by `services`
 };
@@ -43,8 +45,8 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
       size_(localities),
       port_(rt.get_scheduler(), *transport_, here, localities),
       traffic_(localities),
-      locks_(std::make_unique<locks>()),
-      why_lost_(localities) {
+      locks_(std::make_unique<locks>()) {
+  locks_->causes.resize(localities);
   share_memory(1);
   if (auto set = coalesce_as(*this, rt.options().measure->coalesce); !set)
     throw std::invalid_argument(set.error().message);
@@ -63,7 +65,8 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
   rt.get_scheduler().attach(this);
   transport_->start(*this);
   if (const int fd = transport_->wake_fd(); fd >= 0) waker_ = std::make_unique<waker>(runtime_, fd);
-  if (size_ > 1) poller_ = runtime_.add_poller(poll, this);
+  using plx::detail::scheduler;
+  if (size_ > 1) poller_ = rt.get_scheduler().add_poller(poll, this, scheduler::poll_clock_use::keeps);
 }
 
 node::~node() {
@@ -84,7 +87,7 @@ bool node::stop(double deadline_s) noexcept {
     if (i == here_) continue;
     {
       const std::lock_guard guard(locks_->lost);
-      if (why_lost_[i].empty()) why_lost_[i] = "the job has ended";
+      if (locks_->causes[i].first == no_locality) locks_->causes[i] = {i, false, "the job has ended"};
     }
     port_.close_peer(i);
     for (reply_target* t : replies_.take_all(i)) t->fail(loss_of(i));
@@ -94,27 +97,32 @@ bool node::stop(double deadline_s) noexcept {
 
 poll_result node::poll(void* self) {
   node& n = *static_cast<node*>(self);
-  const ticks begin = now_ticks();
+  plx::detail::worker& w = *plx::detail::this_worker();
+  if (w.poll_clock == 0) w.poll_clock = now_ticks();
+  const ticks begin = w.poll_clock;
   ticks waited = 0;
   bool happened = n.port_.flush(waited);
   happened |= n.transport_->progress();
   if (!happened) happened = n.port_.flush_idle();
-  if (!happened) return n.nothing_came();
-  n.port_.note_polled(now_ticks() - begin - waited);
+  w.poll_clock = happened ? now_ticks() : 0;
+  if (!happened) return n.nothing_came(begin);
+  n.port_.note_polled(ticks_between(begin + waited, w.poll_clock));
   n.quiet_since_ = 0;
+  n.came_since_armed_ = true;
   return poll_result::progressed;
 }
 
 // Polling has a lower latency than being woken: workers may sleep only after 200 us without messages.
-poll_result node::nothing_came() {
+poll_result node::nothing_came(ticks now) {
   static const ticks quiet = ticks_from(200e-6);
   if (transport_->pending() || port_.pending()) return poll_result::pending;
   if (!transport_->must_be_asked()) return poll_result::idle;
   if (waker_ == nullptr) return poll_result::pending;
-  if (waker_->waiting()) return poll_result::idle;
-  const ticks now = now_ticks();
+  // These messages may have been the wake-ups, which are sent once per sleep: the transport is armed again.
+  if (waker_->waiting() && !came_since_armed_) return poll_result::idle;
   if (quiet_since_ == 0) quiet_since_ = now;
-  if (now - quiet_since_ < quiet || !transport_->arm()) return poll_result::pending;
+  if (ticks_between(quiet_since_, now) < quiet || !transport_->arm()) return poll_result::pending;
+  came_since_armed_ = false;
   waker_->armed();
   return poll_result::idle;
 }
@@ -124,12 +132,17 @@ void node::lost(locality_id peer, std::string_view why) noexcept {
 }
 
 void node::give_up(locality_id peer, std::string_view why) noexcept {
+  give_up(peer, {peer, false, why.empty() ? "the reason is unknown" : std::string(why)});
+}
+
+void node::give_up(locality_id peer, const loss_cause& why) noexcept {
   {
     const std::lock_guard guard(locks_->lost);
-    if (!why_lost_[peer].empty()) return;
-    why_lost_[peer] = why.empty() ? "the reason is unknown" : why;
+    if (locks_->causes[peer].first != no_locality) return;
+    locks_->causes[peer] = why;
   }
-  log_warning("locality {} is lost: {}", peer, why);
+  log_warning("locality {} is lost: {}", peer, text_of_loss(peer, why));
+  losses_.fetch_add(1, std::memory_order_seq_cst);
   port_.close_peer(peer);
   // As a task, because continuations and services may do anything. The job is not quiescent before it has ended.
   note_sent(here_);
@@ -164,13 +177,19 @@ node::parcel_sums node::parcels_without(std::span<const locality_id> lost) const
   return s;
 }
 
-std::string node::why_lost(locality_id peer) const {
+loss_cause node::cause_of_loss(locality_id peer) const {
   const std::lock_guard guard(locks_->lost);
-  return why_lost_[peer];
+  return locks_->causes[peer];
+}
+
+std::string node::why_lost(locality_id peer) const {
+  const loss_cause c = cause_of_loss(peer);
+  return c.first == no_locality ? "" : text_of_loss(peer, c);
 }
 
 std::exception_ptr node::loss_of(locality_id peer) const {
-  return std::make_exception_ptr(locality_lost(peer, why_lost(peer)));
+  const loss_cause c = cause_of_loss(peer);
+  return exception_of_loss(peer, c.first == no_locality ? loss_cause{peer, false, ""} : c);
 }
 
 service& node::make(std::atomic<service*>& place, std::unique_ptr<service> (*maker)(node&)) {

@@ -1,4 +1,4 @@
-// This locality's end of the network: its transport, its parcels, the answers it waits for, and the services built on
+// This locality's end of the network: its transport, its parcels, its pending replies, and the services built on
 // those. One runtime is one locality; the node is attached to it.
 //
 // Programs use net/job.hpp, net/action.hpp and net/locality.hpp; this header is for code that is built on actions.
@@ -28,7 +28,7 @@
 
 namespace plx::net {
 
-/// The receiver of one answer. One caller takes it out of the table, then calls read() and complete(), or fail(), or
+/// The receiver of one reply. One caller takes it out of the table, then calls read() and complete(), or fail(), or
 /// read(), lose() and let_go(); the last of these calls destroys it.
 class reply_target {
  public:
@@ -43,33 +43,33 @@ class reply_target {
     let_go();
   }
 
-  locality_id asked = no_locality;  ///< the locality that answers
-  /// A call of an object: the locality that has the object answers, and that may be any.
+  locality_id replier = no_locality;  ///< the locality that replies
+  /// A call of an object: the locality that has the object replies, and that may be any.
   bool by_any = false;
-  std::uint16_t hops = 0;  ///< how often the call was forwarded before it reached `asked`
+  std::uint32_t hops = 0;  ///< how often the call was forwarded before it reached `replier`
 
  protected:
   ~reply_target() = default;
 };
 
-/// The answers that this locality waits for. An answer names its slot by a number that is used once: a duplicate, a
-/// late answer, or one from a locality that was not asked matches no slot. Thread safety: everything.
+/// The pending replies of this locality. A reply names its slot by a number that is used once: a duplicate, a late
+/// reply, or one from a locality that was not called matches no slot. Thread safety: everything.
 class reply_table {
  public:
   /// Returns the number under which `t` is found; never 0.
-  std::uint64_t add(reply_target& t, locality_id asked);
-  /// Removes and returns the entry; null if no entry has that number, or if another locality was asked.
+  std::uint64_t add(reply_target& t, locality_id replier);
+  /// Removes and returns the entry; null if no entry has that number, or if another locality was called.
   reply_target* take(std::uint64_t id, locality_id from) noexcept;
   /// The call of an object is forwarded to `to`, for the time number `hops`: if that locality is lost before reached()
   /// is called, or if the one that it was forwarded from is lost before, it fails.
-  void forwarded(std::uint64_t id, std::uint16_t hops, locality_id to);
+  void forwarded(std::uint64_t id, std::uint32_t hops, locality_id to);
   /// The call has reached `at`, forwarded `hops` times, and no longer depends on those that forwarded it.
-  void reached(std::uint64_t id, std::uint16_t hops, locality_id at) noexcept;
+  void reached(std::uint64_t id, std::uint32_t hops, locality_id at) noexcept;
   /// Removes and returns all entries that wait for this locality.
-  std::vector<reply_target*> take_all(locality_id asked);
+  std::vector<reply_target*> take_all(locality_id replier);
   /// The number of entries.
   [[nodiscard]] std::size_t size() const noexcept;
-  /// For how long there was at least one entry, in ticks.
+  /// For how long there was at least one entry, in ticks. Never less than before.
   [[nodiscard]] plx::ticks time_waited() const noexcept;
 
  private:
@@ -85,7 +85,7 @@ class reply_table {
 
   struct forward {
     std::uint64_t id = 0;
-    std::uint16_t hops = 0;
+    std::uint32_t hops = 0;
     locality_id to = no_locality;
   };
 
@@ -95,6 +95,7 @@ class reply_table {
   std::uint32_t first_free_ = none;
   std::size_t used_ = 0;
   plx::ticks waits_since_ = 0, waited_ = 0;  // the first: while used_ != 0
+  mutable plx::ticks read_ = 0;              // the last result of time_waited()
 };
 
 /// A component of a node: created at its first use, destroyed with the node. It reaches its counterparts on other
@@ -108,6 +109,7 @@ class service {
 };
 
 class waker;
+struct loss_cause;
 
 namespace detail {
 unsigned next_service_slot() noexcept;
@@ -144,13 +146,19 @@ class node final : private receiver {
 
   /// True once the loss of `peer` has been reported.
   [[nodiscard]] bool is_lost(locality_id peer) const noexcept { return peer != here_ && port_.closed(peer); }
+  /// The number of losses that have been reported. Counted before is_lost() becomes true.
+  [[nodiscard]] unsigned losses() const noexcept { return losses_.load(std::memory_order_seq_cst); }
   /// The reason; "" while `peer` is not lost.
   [[nodiscard]] std::string why_lost(locality_id peer) const;
+  /// The same with the first loss; `first` is no_locality while `peer` is not lost.
+  [[nodiscard]] loss_cause cause_of_loss(locality_id peer) const;
   /// The exception of futures that wait for a lost peer.
   [[nodiscard]] std::exception_ptr loss_of(locality_id peer) const;
   /// Treats a peer as lost, as if the transport had reported it: nothing more is sent to it, and calls that wait for it
   /// fail with `why`. From any thread.
   void give_up(locality_id peer, std::string_view why) noexcept;
+  /// The same, if `peer` may have failed because of another loss.
+  void give_up(locality_id peer, const loss_cause& why) noexcept;
   /// Later losses of peers are expected and not reported: the job ends.
   void expect_leaving() noexcept { leaving_.store(true, std::memory_order_relaxed); }
   /// Counts and logs a message from `from` that was refused; `why` is one clause.
@@ -211,7 +219,7 @@ class node final : private receiver {
   void lost(locality_id peer, std::string_view why) noexcept override;
 
   static poll_result poll(void* self);
-  poll_result nothing_came();
+  poll_result nothing_came(ticks now);
   bool take(locality_id from, const arrived_parcel& p, wire_reader& r, arriving* later, std::uint32_t held) noexcept;
   void drop_parcel(locality_id from, const arrived_parcel& p, std::uint64_t bytes, std::uint32_t held,
                    const char* why) noexcept;
@@ -243,13 +251,14 @@ class node final : private receiver {
   std::atomic<std::uint64_t> most_held_pages_;
   std::atomic<unsigned> being_taken_{0};  // messages whose parcels are being started
   std::uint64_t poller_ = 0;
-  std::unique_ptr<waker> waker_;  // if the transport has a file descriptor for its events
-  ticks quiet_since_ = 0;         // since when the poller has found nothing
+  std::unique_ptr<waker> waker_;   // if the transport has a file descriptor for its events
+  bool came_since_armed_ = false;  // something has happened since the transport was armed
+  ticks quiet_since_ = 0;          // since when the poller has found nothing
   std::atomic<bool> stopped_{false};
   std::atomic<bool> leaving_{false};
+  std::atomic<unsigned> losses_{0};
   struct locks;
   const std::unique_ptr<locks> locks_;
-  std::vector<std::string> why_lost_;  // by locality
   std::array<std::atomic<service*>, most_services> services_{};
   std::vector<std::unique_ptr<service>> owned_;  // in the order they were made
 };

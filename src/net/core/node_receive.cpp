@@ -88,8 +88,8 @@ class taking_one {
 std::exception_ptr remote_failure(const node& n, locality_id from, wire_reader& r) {
   detail::failure f;
   read(r, f);
-  if (r.failed() || (f.kind != detail::failure::thrown && f.who >= n.size()))
-    f = {detail::failure::thrown, no_locality, "(the exception cannot be read)"};
+  if (r.failed() || (f.kind != detail::failure::thrown && (f.who >= n.size() || f.first >= n.size())))
+    f = {detail::failure::thrown, no_locality, no_locality, "(the exception cannot be read)"};
   return detail::exception_of(f, from);
 }
 

@@ -1,13 +1,15 @@
-// The table of the answers that a locality waits for.
+// The table of the pending replies of a locality.
+#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "net/core/node.hpp"
+#include "rt/core/worker.hpp"
 
 namespace plx::net {
 
-std::uint64_t reply_table::add(reply_target& t, locality_id asked) {
-  t.asked = asked;
+std::uint64_t reply_table::add(reply_target& t, locality_id replier) {
+  t.replier = replier;
   const plx::detail::spin_guard guard(lock_);
   if (first_free_ == none) {
     first_free_ = static_cast<std::uint32_t>(slots_.size());
@@ -25,7 +27,7 @@ reply_target* reply_table::release(std::uint32_t index) noexcept {
   slot& s = slots_[index];
   if (++s.turn == 0) s.turn = 1;  // 0 is not a valid number
   s.next_free = std::exchange(first_free_, index);
-  if (--used_ == 0) waited_ += now_ticks() - waits_since_;
+  if (--used_ == 0) waited_ += ticks_between(waits_since_, plx::detail::clock_of_poll());
   reply_target* const t = std::exchange(s.target, nullptr);
   if (t->by_any && !forwards_.empty()) [[unlikely]]
     std::erase_if(forwards_, [index](const forward& f) { return static_cast<std::uint32_t>(f.id) == index; });
@@ -40,35 +42,35 @@ reply_target* reply_table::find(std::uint64_t id) const noexcept {
 reply_target* reply_table::take(std::uint64_t id, locality_id from) noexcept {
   const plx::detail::spin_guard guard(lock_);
   const reply_target* t = find(id);
-  return t == nullptr || (t->asked != from && !t->by_any) ? nullptr : release(static_cast<std::uint32_t>(id));
+  return t == nullptr || (t->replier != from && !t->by_any) ? nullptr : release(static_cast<std::uint32_t>(id));
 }
 
 // Messages of several localities about one call may overtake each other: the number of hops orders them.
-void reply_table::forwarded(std::uint64_t id, std::uint16_t hops, locality_id to) {
+void reply_table::forwarded(std::uint64_t id, std::uint32_t hops, locality_id to) {
   const plx::detail::spin_guard guard(lock_);
   const reply_target* t = find(id);
   if (t != nullptr && t->by_any && hops > t->hops) forwards_.push_back({id, hops, to});
 }
 
-void reply_table::reached(std::uint64_t id, std::uint16_t hops, locality_id at) noexcept {
+void reply_table::reached(std::uint64_t id, std::uint32_t hops, locality_id at) noexcept {
   const plx::detail::spin_guard guard(lock_);
   reply_target* t = find(id);
   if (t == nullptr || !t->by_any || hops <= t->hops) return;
-  t->asked = at;
+  t->replier = at;
   t->hops = hops;
   std::erase_if(forwards_, [id, hops](const forward& f) { return f.id == id && f.hops <= hops; });
 }
 
-std::vector<reply_target*> reply_table::take_all(locality_id asked) {
+std::vector<reply_target*> reply_table::take_all(locality_id replier) {
   std::vector<reply_target*> all;
   const plx::detail::spin_guard guard(lock_);
   for (std::size_t k = forwards_.size(); k-- > 0;)
-    if (k < forwards_.size() && forwards_[k].to == asked) {
+    if (k < forwards_.size() && forwards_[k].to == replier) {
       all.push_back(release(static_cast<std::uint32_t>(forwards_[k].id)));  // removes its forwards
       k = forwards_.size();
     }
   for (std::uint32_t i = 0; i < slots_.size(); ++i)
-    if (slots_[i].target != nullptr && slots_[i].target->asked == asked) all.push_back(release(i));
+    if (slots_[i].target != nullptr && slots_[i].target->replier == replier) all.push_back(release(i));
   return all;
 }
 
@@ -79,7 +81,8 @@ std::size_t reply_table::size() const noexcept {
 
 plx::ticks reply_table::time_waited() const noexcept {
   const plx::detail::spin_guard guard(lock_);
-  return waited_ + (used_ != 0 ? now_ticks() - waits_since_ : 0);
+  const ticks now = waited_ + (used_ != 0 ? ticks_between(waits_since_, now_ticks()) : 0);
+  return read_ = std::max(read_, now);  // an answer counts from the begin of its poll, which may be earlier
 }
 
 }  // namespace plx::net

@@ -8,6 +8,7 @@
 
 #include "base/assert.hpp"
 #include "net/core/node.hpp"
+#include "net/group/groups.hpp"
 
 namespace plx::net::collective {
 namespace {
@@ -259,7 +260,35 @@ std::vector<locality_id> all_localities() {
 communicator::communicator() : communicator("") {}
 communicator::communicator(const std::string& name) : communicator(name, all_localities()) {}
 communicator::communicator(const std::string& name, std::vector<locality_id> members)
-    : group_(&net::collective::find_group(net::node_here(), name, std::move(members))) {}
+    : group_(std::shared_ptr<void>(),
+             &net::node_here().get<net::collective::groups>().named(name, std::move(members))) {}
+communicator::communicator(std::shared_ptr<net::collective::group> part) noexcept : group_(std::move(part)) {}
+
+// After the barrier, every member knows all colours, or no barrier succeeds. So a member whose barrier fails can report
+// this to the members of its part, where the barrier may have succeeded: no member is left waiting in a call of the
+// part.
+communicator communicator::split(std::uint64_t colour) const {
+  auto& all = net::node_here().get<net::collective::groups>();
+  const std::uint64_t number = group_->calls();  // the same on all members, and used once
+  std::vector<std::uint64_t> mine = all.take_unused(*group_);
+  mine.push_back(colour);
+  std::vector<std::vector<std::uint64_t>> of_rank = all_gather(std::move(mine)).get();
+  std::vector<locality_id> same;
+  for (unsigned r = 0; r < size(); ++r) {
+    if (of_rank[r].empty()) throw std::runtime_error("another locality sent no colour: do all members split?");
+    if (of_rank[r].back() == colour) same.push_back(members()[r]);
+    of_rank[r].pop_back();
+  }
+  all.drop_unused(*group_, of_rank);
+  communicator part(all.make_part(group_, number, colour, std::move(same)));
+  try {
+    barrier().get();
+  } catch (...) {
+    part.group_->fail(std::current_exception());
+    throw;
+  }
+  return part;
+}
 
 future<void> communicator::barrier() const {
   return start<void>(kind::barrier, false, net::collective::nothing(), [](auto& c) { meet(c); });

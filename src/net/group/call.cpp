@@ -4,17 +4,17 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <mutex>
 #include <stdexcept>
-#include <unordered_map>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "base/text.hpp"
 #include "net/action.hpp"
+#include "net/core/failure.hpp"
+#include "net/core/tree_round.hpp"
 #include "net/error.hpp"
+#include "net/group/groups.hpp"
 #include "net/group/shm_messages.hpp"
 #include "net/parcels/message_log.hpp"
 #include "rt/core/scheduler.hpp"
@@ -67,77 +67,17 @@ class dropped_payloads {
 
 }  // namespace
 
-/// The groups of a node. Payloads for groups that are not defined here yet are bounded, because other localities
-/// determine their number.
-class groups final : public service {
- public:
-  static constexpr std::size_t most_unknown_bytes = std::size_t{64} << 20, most_unknown = 4096;
-
-  explicit groups(node& n) : node_(n) {}
-  group& at(std::uint64_t id) {
-    // acquire: pairs with the release below; groups stay.
-    if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return *g;
-    const spin_guard guard(lock_);
-    return make(id);
-  }
-  /// The group of an arriving payload; null if there are too many undefined groups.
-  group* of_arrival(std::uint64_t id) {
-    if (group* g = last_.load(std::memory_order_acquire); g != nullptr && g->id() == id) return g;
-    const spin_guard guard(lock_);
-    if (unknown_ >= most_unknown && !all_.contains(id)) return refused_any_ = true, nullptr;
-    return &make(id);
-  }
-  /// A group was defined here. False if payloads for it may have been refused.
-  bool known() {
-    const spin_guard guard(lock_);
-    --unknown_;
-    return !refused_any_;
-  }
-  /// Reserves bytes for a payload of an undefined group. False if the limit is exceeded.
-  bool take(std::size_t bytes) noexcept {
-    if (bytes_.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_unknown_bytes) return true;
-    give_back(bytes);
-    return false;
-  }
-  void give_back(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
-  void peer_lost(locality_id which) override {
-    // All network messages that arrived before the loss have been delivered; now those in shared memory are.
-    node_.get<shm_messages>().take_rest(which, true);
-    std::vector<group*> hit;
-    {
-      const spin_guard guard(lock_);
-      for (const auto& [id, g] : all_) hit.push_back(g.get());
-    }
-    for (group* g : hit)
-      if (g->has(which)) g->fail(node_.loss_of(which));
-  }
-
- private:
-  // The lock is held.
-  group& make(std::uint64_t id) {
-    auto& g = all_[id];
-    if (g == nullptr) g = std::make_unique<group>(*this, node_, id), ++unknown_;
-    last_.store(g.get(), std::memory_order_release);
-    return *g;
-  }
-
-  node& node_;
-  plx::detail::spinlock lock_;
-  std::unordered_map<std::uint64_t, std::unique_ptr<group>> all_;
-  std::size_t unknown_ = 0;   // undefined groups
-  bool refused_any_ = false;  // because there were too many
-  std::atomic<std::size_t> bytes_{0};
-  std::atomic<group*> last_{nullptr};  // the most recently used one
-};
-
 namespace {
+
+constexpr const char* too_many_unknown = "too many communicators that this locality has not created";
 
 // Whether the operation exists; the group checks whether the sender is a member.
 bool sound(const address& to) noexcept { return to.what > kind::none && to.what <= kind::exclusive_scan; }
 
 void deliver_to(node& n, locality_id from, const address& to, payload&& contents) {
-  if (group* g = n.get<groups>().of_arrival(to.group)) return g->deliver(from, to, std::move(contents));
-  n.refuse(from, "too many communicators that this locality has not created");
+  const auto found = n.get<groups>().of_arrival(to.group);
+  if (found.is_refused) return n.refuse(from, too_many_unknown);
+  if (found.of != nullptr) found.of->deliver(from, to, std::move(contents));
 }
 
 void deliver(sender s, const address& to, const payload& contents) {
@@ -157,30 +97,26 @@ void deliver_few(sender s, const small_parcel& p) {
   if (!sound(p.to) || p.size > few_bytes) return n.refuse(s.who, "a payload of a nonexistent collective operation");
   deliver_to(n, s.who, p.to, payload(std::span(p.bytes).first(p.size)));
 }
-// Another member reports that the group has ended, because of the locality `lost` if that is not no_locality.
-void group_ended(sender s, std::uint64_t id, locality_id lost, const std::string& why) {
+// Another member reports that the group has ended, because of a loss or an exception.
+void group_ended(sender s, std::uint64_t id, const origin_of_part& made_by, const net::detail::failure& why) {
   node& n = node_here();
-  if (lost != no_locality && lost >= n.size()) return n.refuse(s.who, "it reports the loss of a nonexistent locality");
+  const bool lost = why.kind == net::detail::failure::lost;
+  if (lost && (why.who >= n.size() || why.first >= n.size()))
+    return n.refuse(s.who, "it reports the loss of a nonexistent locality");
   // Messages written to shared memory before this report count, as network messages that arrived before it do.
   n.get<shm_messages>().take_rest(s.who, false);
-  if (lost != no_locality) n.get<shm_messages>().take_rest(lost, false);
-  const auto e = lost != no_locality ? std::make_exception_ptr(locality_lost(lost, why))
-                                     : std::make_exception_ptr(std::runtime_error(why));
-  if (group* g = n.get<groups>().of_arrival(id)) return static_cast<void>(g->end(e));
-  n.refuse(s.who, "too many communicators that this locality has not created");
+  if (lost) n.get<shm_messages>().take_rest(why.who, false);
+  const auto e = lost ? exception_of(why, s.who) : std::make_exception_ptr(std::runtime_error(why.text));
+  const auto found = n.get<groups>().of_ending(id, made_by);
+  if (found.is_refused) return n.refuse(s.who, too_many_unknown);
+  if (found.of != nullptr) found.of->fail(e);  // passes it on
 }
 
-/// The lost locality if the error is a loss, and the text.
-std::pair<locality_id, std::string> reason_of(const std::exception_ptr& e) {
-  try {
-    std::rethrow_exception(e);
-  } catch (const locality_lost& x) {
-    return {x.which(), x.why()};
-  } catch (const std::exception& x) {
-    return {no_locality, x.what()};
-  } catch (...) {
-    return {no_locality, "an exception not derived from std::exception"};
-  }
+/// The error for group_ended(): the other members do not wrap an exception that this one received from another.
+net::detail::failure reason_of(const std::exception_ptr& e) {
+  net::detail::failure f = net::detail::failure_of(e);
+  if (f.kind == net::detail::failure::remote) f.text = remote_error(f.who, f.text).what();
+  return f;
 }
 
 }  // namespace
@@ -243,6 +179,16 @@ void group::become(std::string name, std::vector<locality_id> members) {
   if (ended != nullptr) notify(ended);  // by an earlier error, when the members were unknown
   for (const locality_id m : members_)
     if (node_.is_lost(m)) end(node_.loss_of(m));
+}
+
+bool group::is_idle() {
+  const spin_guard guard(lock_);
+  return std::none_of(slots_.begin(), slots_.end(), [](const slot& s) { return s.here != nullptr; });
+}
+
+std::uint64_t group::calls() {
+  const spin_guard guard(lock_);
+  return next_;
 }
 
 std::string group::name_now() {
@@ -372,15 +318,18 @@ void group::fail(const std::exception_ptr& error) {
   if (end(error)) notify(error);
 }
 
+// To the members whose ranks differ by powers of two; each passes it on once.
 void group::notify(const std::exception_ptr& error) {
   std::vector<locality_id> members;
   {
     const spin_guard guard(lock_);
-    members = members_;
+    for (const unsigned r : net::power_of_two_neighbours(rank_, static_cast<unsigned>(members_.size())))
+      members.push_back(members_[r]);
   }
-  const auto [lost, why] = reason_of(error);
+  const net::detail::failure why = reason_of(error);
+  const bool lost = why.kind == net::detail::failure::lost;
   for (const locality_id m : members)
-    if (m != node_.here() && m != lost) post<&group_ended>(m, sender{node_.here()}, id_, lost, why);
+    if (!lost || m != why.who) post<&group_ended>(m, sender{node_.here()}, id_, made_by_, why);
 }
 
 // True if the coroutine need not wait.
@@ -469,17 +418,10 @@ void call::finish(std::span<payload> results) {
 }
 
 void call::fail(std::exception_ptr e) noexcept {
+  const auto kept = group_.shared_from_this();  // without this call, it may be dropped
   group_.leave(*this);
   group_.fail(e);
   failed(std::move(e));
-}
-
-group& find_group(node& n, const std::string& name, std::vector<locality_id> members) {
-  std::string key = name;
-  for (const locality_id m : members) key += fmt::format(" {}", m);
-  group& g = n.get<groups>().at(fnv1a(key));
-  g.become(name, std::move(members));
-  return g;
 }
 
 }  // namespace plx::net::collective

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
@@ -213,8 +214,14 @@ class reception {
   const std::uint16_t step_;
 };
 
-/// A group of localities that make collective calls. Lives as long as the node.
-class group {
+/// The split() that has made a group: the group that was split, and the number of its call.
+struct origin_of_part {
+  std::uint64_t parent = 0;  ///< 0: the group has a name of its own
+  std::uint64_t call = 0;
+};
+
+/// A group of localities that make collective calls. Named ones live as long as the node, parts as groups.hpp says.
+class group : public std::enable_shared_from_this<group> {
  public:
   group(groups& all, node& n, std::uint64_t id) noexcept : all_(all), node_(n), id_(id) {}
   ~group();
@@ -227,6 +234,10 @@ class group {
   [[nodiscard]] const std::vector<locality_id>& members() const noexcept { return members_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] bool has(locality_id l) const noexcept;
+  /// The number of calls that this locality has begun.
+  [[nodiscard]] std::uint64_t calls();
+  /// Whether no call of this locality is pending.
+  [[nodiscard]] bool is_idle();
   /// Defines the group. Payloads that arrive earlier are kept until then; their total size over all undefined groups is
   /// bounded, and a group that exceeds it fails. Only the first call has an effect.
   void become(std::string name, std::vector<locality_id> members);
@@ -235,11 +246,12 @@ class group {
   void deliver(locality_id from, const address& to, payload&& contents);
   /// All pending and later calls fail with `error`. Only the first call has an effect; returns true for it.
   bool end(const std::exception_ptr& error);
-  /// The same for a failure on this locality; notifies the other members.
+  /// The same, and reports it to members, which pass it on, so that all learn of it.
   void fail(const std::exception_ptr& error);
 
  private:
   friend class call;
+  friend class groups;
   friend class reception;
   /// The state of one sequence number.
   struct slot {
@@ -272,6 +284,15 @@ class group {
   std::deque<slot> slots_;
   std::exception_ptr error_;
   std::size_t unknown_bytes_ = 0;  // kept until become()
+  // For parts, and for groups that have parts; guarded by the lock of groups.
+  struct part {
+    std::shared_ptr<group> of;
+    bool is_reported = false;  // that it is unused here
+    unsigned unused_at = 0;    // members that have reported this
+  };
+  origin_of_part made_by_;  // written before become()
+  std::vector<part> parts_;
+  std::atomic<bool> has_handles_{true};
 };
 
 /// One call on this locality. Derived classes (net/collectives.hpp) are the state of its future.
@@ -337,12 +358,11 @@ struct algorithm {
   };
 };
 
-/// The group of this name and these members (ascending, without duplicates); created on first use.
-group& find_group(node& n, const std::string& name, std::vector<locality_id> members);
-
 }  // namespace plx::net::collective
 
 namespace plx {
 template <>
 inline constexpr bool is_bitwise<net::collective::address> = true;
+template <>
+inline constexpr bool is_bitwise<net::collective::origin_of_part> = true;
 }  // namespace plx

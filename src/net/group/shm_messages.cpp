@@ -6,11 +6,10 @@
 #include <array>
 #include <cstdlib>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
-#include "base/log.hpp"
 #include "net/action.hpp"
+#include "net/start/termination.hpp"
 #include "probe/counters/gauge.hpp"
 #include "rt/core/scheduler.hpp"
 
@@ -50,8 +49,8 @@ class as_poller {
   bool in_task_ = false, polling_ = false;
 };
 
-// Only its arrival matters: it wakes the receiver.
-void wake_up() {}
+// Its arrival wakes the receiver.
+void wake_up() { node_here().get<shm_messages>().wake(); }
 // The first message: long enough that UCX allocates the memory it uses for messages of that size.
 void open_connection(const std::string&) {}
 constexpr std::size_t first_message_bytes = 512;
@@ -83,6 +82,7 @@ struct shm_messages::channel {
   shm_writer writer;
   bool reachable = false;
   shm_segment memory;
+  shm_wake_ups wake_ups;
   std::atomic<std::uint64_t> sent{0}, refused{0}, wakeups{0};
 };
 
@@ -135,7 +135,8 @@ void shm_messages::open(shm_segment mine, std::vector<neighbour> all) {
   // Both remain until the runtime ends, which is before this object is destroyed.
   node_.home().when_counted(
       [](void* self, probe::counter_registry& r) { return add_counters(*static_cast<shm_messages*>(self), r); }, this);
-  node_.home().add_poller(poll, this);
+  using plx::detail::scheduler;
+  node_.home().get_scheduler().add_poller(poll, this, scheduler::poll_clock_use::keeps);
   // The transport connects on first use. The connections for wake-up messages are made now: later, a locality would
   // sleep until they are made, or they would lead to a process that has just ended, which UCX reports as an error.
   for (std::size_t i = 0; i < std::min(channels_.size(), connected_at_once); ++i)
@@ -156,9 +157,7 @@ bool shm_messages::send(locality_id to, const address& where, std::span<const st
       return count(b->refused), false;
     }
   }
-  // seq_cst: pairs with the store in may_sleep(), see put().
-  std::atomic<std::uint32_t>& asleep = b->memory.asleep();
-  if (asleep.load(std::memory_order_seq_cst) != 0 && asleep.exchange(0, std::memory_order_relaxed) != 0) {
+  if (b->wake_ups.due(b->memory.asleep())) {
     b->wakeups.fetch_add(1, std::memory_order_relaxed);
     net::detail::send_call<&wake_up>(node_, to, 0);
   }
@@ -212,13 +211,14 @@ bool shm_messages::take_from(channel& b, const address* awaited, payload* conten
   std::array<std::byte, most_shm_bytes> message;
   std::size_t bytes = 0, taken = 0;
   bool here = false;
-  for (; !here; ++taken) {
+  // At most what the ring holds at one time: a writer that does not stop keeps no reader here.
+  for (const std::size_t most = b.reader.most(); !here && taken < most; ++taken) {
     const auto found = b.reader.next(message, bytes);
     if (found == shm_reader::found::nothing) break;
     if (found == shm_reader::found::invalid) {
       b.ended = true;  // later messages cannot be found: calls that wait for them must fail
       node_.refuse(b.id, "it wrote an invalid message to shared memory");
-      node_.give_up(b.id, "it wrote an invalid message to shared memory");
+      node_.get<termination>().report_failed(b.id, {b.id, false, "it wrote an invalid message to shared memory"});
       break;
     }
     const auto contained = std::span<const std::byte>(message).first(bytes);
@@ -247,11 +247,10 @@ bool shm_messages::take_all() noexcept {
 
 bool shm_messages::may_sleep() noexcept {
   if (!taking_.try_lock()) return false;
-  // seq_cst: see shm_writer::put().
-  mine_.asleep().store(1, std::memory_order_seq_cst);
+  sleep_.begin(mine_.asleep());
   const bool any =
       std::any_of(channels_.begin(), channels_.end(), [](auto& b) { return !b->ended && b->reader.any(); });
-  if (any) mine_.asleep().store(0, std::memory_order_relaxed);
+  if (any) sleep_.end(mine_.asleep());
   taking_.unlock();
   return !any;
 }
@@ -260,21 +259,23 @@ poll_result shm_messages::poll(void* self) { return static_cast<shm_messages*>(s
 
 poll_result shm_messages::poll() noexcept {
   if (node_.stopped()) return poll_result::idle;
-  if (take_all()) {
-    if (std::exchange(sleeps_, false)) mine_.asleep().store(0, std::memory_order_relaxed);
-    quiet_polls_ = 0;
+  const bool any = take_all();
+  // Also if look() has taken the message of a wake-up, or a later poll will take it. A wake-up that arrives between the
+  // load and the store is not lost: this sleep ends here, and the next one has another number, for which each sender
+  // sends another wake-up.
+  const bool woken = woken_.load(std::memory_order_acquire);
+  if (woken) woken_.store(false, std::memory_order_relaxed);
+  if (any || woken) sleep_.end(mine_.asleep()), quiet_polls_ = 0;
+  if (any) {
+    plx::detail::this_worker()->poll_clock = 0;
     return poll_result::progressed;
   }
-  // A writer has cleared the flag, and look() has taken its message: the next writer would not send a wake-up.
-  if (sleeps_ && mine_.asleep().load(std::memory_order_relaxed) == 0) sleeps_ = false, quiet_polls_ = 0;
-  if (sleeps_) return poll_result::idle;
+  if (sleep_.begun()) return poll_result::idle;
   static const ticks quiet = ticks_from(200e-6);  // as the node's for network messages
   if (quiet_polls_++ % polls_per_clock != 0) return poll_result::pending;
   const ticks now = now_ticks();
   if (quiet_polls_ == 1) quiet_since_ = now;
-  if (now - quiet_since_ < quiet || !may_sleep()) return poll_result::pending;
-  sleeps_ = true;
-  return poll_result::idle;
+  return now - quiet_since_ < quiet || !may_sleep() ? poll_result::pending : poll_result::idle;
 }
 
 shm_messages::counts shm_messages::counted_without(std::span<const locality_id> lost) const noexcept {
@@ -294,20 +295,6 @@ shm_messages::counts shm_messages::counted_without(std::span<const locality_id> 
 
 // ------------------------------------------------------------------------------------------------------------ start-up
 
-namespace {
-
-constexpr std::string_view by_messages = "collective calls within this host do not use shared memory";
-
-}  // namespace
-
-result<bool> shared_memory_wanted() {
-  const char* text = std::getenv("PLX_SHARED_MEMORY");
-  const std::string_view found = text == nullptr ? "" : text;
-  if (found.empty() || found == "on") return true;
-  if (found == "off") return false;
-  return error{fmt::format("PLX_SHARED_MEMORY: expected on or off, found '{}'", found)};
-}
-
 result<shm_offers> offer_shm(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
   const auto asked = shared_memory_wanted();
   if (!asked) return asked.error();
@@ -322,7 +309,7 @@ result<shm_offers> offer_shm(bootstrap& b, const std::vector<std::string>& hosts
     if (made)
       offers.mine = std::move(made).value();
     else
-      log_warning("{}: {}", by_messages, made.error().message);
+      warn_without_shm(made.error().message);
   }
   auto described = b.exchange(offers.mine.description(), deadline_s);
   if (!described) return described.error();
@@ -342,7 +329,7 @@ void open_shm(node& n, shm_offers offers, const std::vector<std::string>& hosts)
     if (theirs) one.memory = std::move(theirs).value(), one.reachable = true;
     if (!theirs && why.empty()) why = fmt::format("locality {}: {}", one.id, theirs.error().message);
   }
-  if (!why.empty()) log_warning("{} for some of its localities: {}", by_messages, why);
+  if (!why.empty()) warn_without_shm(why);
   n.get<shm_messages>().open(std::move(offers.mine), std::move(near));
 }
 

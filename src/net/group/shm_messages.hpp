@@ -5,9 +5,10 @@
 // reply in this way. Messages that do not fit, are too long, or have no segment are sent over the network. Every
 // message carries its address, so that the order of arrival does not matter.
 //
-// A reader that has not seen a message for a while sets a flag in its segment and sleeps; the first writer then sends a
-// network message that wakes it. No wake-up is lost: either the writer sees the flag, or the reader, which checks once
-// more after setting it, sees the message.
+// A reader that has not seen a message for a while sleeps; each writer then sends a network message that wakes it
+// (shm_sleep). No wake-up is lost: either the writer sees that the reader sleeps, or the reader, which checks once more
+// after it has published that, sees the message. A wake-up ends the sleep also if its message has been read meanwhile:
+// the next sleep has another number.
 //
 // Thread safety: everything, after open(). Cost: a message: two copies of its bytes and a cache-line transfer between
 // two cores; if unused, one load per neighbour and poll.
@@ -53,6 +54,8 @@ class shm_messages final : public service {
   /// Delivers all messages that have arrived from that locality; waits for a delivery in progress. Called before an
   /// event that follows them is handled. `last`: later messages are ignored.
   void take_rest(locality_id from, bool last) noexcept;
+  /// A wake-up has arrived. Its sender sends no other one for this sleep.
+  void wake() noexcept { woken_.store(true, std::memory_order_release); }
 
   /// Summed over all localities, `received` never exceeds `sent`, whatever the times of the queries.
   struct counts {
@@ -81,13 +84,11 @@ class shm_messages final : public service {
   std::size_t first_ = 0;             // neighbour where the next round of polling begins
   std::uint64_t quiet_polls_ = 0;
   ticks quiet_since_ = 0;
-  bool sleeps_ = false;
+  shm_sleep sleep_;                              // used by poll()
+  std::atomic<bool> woken_{false};               // a wake-up has arrived since the last poll()
   std::atomic<ticks> spin_{0};                   // spin time of look(), halved whenever spinning fails
   std::atomic<unsigned> calls_without_spin_{0};  // calls of look() that did not spin
 };
-
-/// The value of PLX_SHARED_MEMORY: on (the default) or off. Errors: any other value.
-[[nodiscard]] result<bool> shared_memory_wanted();
 
 /// The segments that the localities of a job have announced to each other.
 struct shm_offers {

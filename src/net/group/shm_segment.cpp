@@ -10,11 +10,13 @@
 #include <bit>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 #include <optional>
 #include <utility>
 
+#include "base/log.hpp"
 #include "net/start/bootstrap.hpp"
 
 namespace plx::net::collective {
@@ -80,6 +82,20 @@ std::size_t shm_segment::bytes_for(unsigned senders) noexcept {
   return sizeof(head) + senders * line_bytes * (1 + ring_lines(senders));
 }
 
+result<bool> shared_memory_wanted() {
+  const char* text = std::getenv("PLX_SHARED_MEMORY");
+  const std::string_view found = text == nullptr ? "" : text;
+  if (found.empty() || found == "on") return true;
+  if (found == "off") return false;
+  return error{fmt::format("PLX_SHARED_MEMORY: expected on or off, found '{}'", found)};
+}
+
+void warn_without_shm(std::string_view why) {
+  static std::atomic<bool> warned{false};
+  if (!warned.exchange(true, std::memory_order_relaxed))
+    log_warning("not all messages between localities of this host use shared memory: {}", why);
+}
+
 shm_segment::head& shm_segment::begin() const noexcept { return *std::launder(reinterpret_cast<head*>(memory_)); }
 
 std::atomic<std::uint32_t>& shm_segment::asleep() const noexcept { return begin().asleep; }
@@ -101,6 +117,9 @@ shm_segment shm_segment::at(std::byte* memory, unsigned senders) noexcept {
 result<std::byte*> shm_segment::map(int file, std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (memory == MAP_FAILED) return failed("shared memory cannot be mapped");
+#if defined(MADV_DONTFORK)
+  (void)madvise(memory, bytes, MADV_DONTFORK);  // a child would write to the rings of its parent
+#endif
   return static_cast<std::byte*>(memory);
 }
 

@@ -20,6 +20,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.hpp"
 #include "net/start/job_info.hpp"
@@ -55,7 +56,8 @@ struct shm_ring {
 class shm_writer {
  public:
   shm_writer() = default;
-  explicit shm_writer(const shm_ring& r) noexcept : ring_(r) {}
+  /// `first`: the number of the first line, the same as the reader's; for tests.
+  explicit shm_writer(const shm_ring& r, std::uint64_t first = 0) noexcept : ring_(r), next_(first), seen_(first) {}
 
   /// False if there is no room. Requires: 0 < first.size() + rest.size() <= most_shm_bytes; `first` fits in a line.
   bool put(std::span<const std::byte> first, std::span<const std::byte> rest) noexcept {
@@ -97,17 +99,18 @@ class shm_reader {
   enum class found : std::uint8_t { nothing, message, invalid };
 
   shm_reader() = default;
-  explicit shm_reader(const shm_ring& r) noexcept : ring_(r) {}
+  explicit shm_reader(const shm_ring& r, std::uint64_t first = 0) noexcept
+      : ring_(r), next_(first), published_(first) {}
 
   /// Whether there is a message. A reader calls it before it sleeps, after announcing that by a seq_cst store.
-  [[nodiscard]] bool any() const noexcept {
-    return ring_.line(next_).stamp.load(std::memory_order_seq_cst) >> shm_ring::size_bits == next_ + 1;
-  }
+  [[nodiscard]] bool any() const noexcept { return is_next(ring_.line(next_).stamp.load(std::memory_order_seq_cst)); }
+  /// The maximum number of messages that are in the ring at the same time.
+  [[nodiscard]] std::size_t most() const noexcept { return ring_.lines.size(); }
   /// Takes the next message: `bytes` bytes of `into`. After `invalid` the ring is unusable.
   found next(std::array<std::byte, most_shm_bytes>& into, std::size_t& bytes) noexcept {
     // acquire: pairs with the store of put().
     const std::uint64_t stamp = ring_.line(next_).stamp.load(std::memory_order_acquire);
-    if (stamp >> shm_ring::size_bits != next_ + 1) return found::nothing;
+    if (!is_next(stamp)) return found::nothing;
     bytes = stamp & ((std::uint64_t{1} << shm_ring::size_bits) - 1);
     if (bytes == 0 || bytes > most_shm_bytes) return found::invalid;
     const std::size_t n = shm_ring::lines_of(bytes);
@@ -121,19 +124,74 @@ class shm_reader {
   }
 
  private:
+  // A stamp has 48 bits of the number: the others are lost.
+  [[nodiscard]] bool is_next(std::uint64_t stamp) const noexcept {
+    return (stamp ^ shm_ring::stamp(next_, 0)) >> shm_ring::size_bits == 0;
+  }
+
   shm_ring ring_;
   std::uint64_t next_ = 0, published_ = 0;
 };
 
-// The shared memory of the rings (shm_ring). Each locality creates a segment for the other localities of its host and
-// publishes its location through the launcher's key-value exchange; the others map it. The segment has no name in a
-// file system: it is freed with the last process that maps it.
+// How a locality that reads rings sleeps and is woken. It publishes the number of each sleep in its segment
+// (shm_segment::asleep()), then looks for messages once more; a sender looks at that number after it has written: one
+// of them sees the other. Each sender wakes the reader itself, once per sleep, over the network: none depends on
+// another one, which may be stopped or killed before its wake-up has left.
+
+/// The sleeps of the reader. Thread safety: one thread at a time.
+class shm_sleep {
+ public:
+  /// From now on each sender wakes the reader once. The reader looks for messages before it sleeps.
+  void begin(std::atomic<std::uint32_t>& asleep) noexcept {
+    number_ += number_ + 1 == 0 ? 2 : 1;
+    begun_ = true;
+    // seq_cst: see shm_writer::put().
+    asleep.store(number_, std::memory_order_seq_cst);
+  }
+  /// The reader calls begin() before it sleeps again: no wake-ups are needed.
+  void end(std::atomic<std::uint32_t>& asleep) noexcept {
+    if (std::exchange(begun_, false)) asleep.store(0, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool begun() const noexcept { return begun_; }
+
+ private:
+  std::uint32_t number_ = 0;  // of the last sleep; never 0 in a segment
+  bool begun_ = false;
+};
+
+/// The wake-ups that a locality sends to one reader. Thread safety: everything.
+class shm_wake_ups {
+ public:
+  /// Whether the caller must send one. Called after it has written.
+  bool due(std::atomic<std::uint32_t>& asleep) noexcept {
+    // seq_cst: pairs with the store in shm_sleep::begin(), see shm_writer::put().
+    const std::uint32_t sleep = asleep.load(std::memory_order_seq_cst);
+    if (sleep == 0 || woken_for_.load(std::memory_order_relaxed) == sleep) [[likely]]
+      return false;
+    return woken_for_.exchange(sleep, std::memory_order_relaxed) != sleep;
+  }
+
+ private:
+  std::atomic<std::uint32_t> woken_for_{0};  // relaxed: it only counts
+};
+
+// The shared memory of the rings (shm_ring). A locality creates one segment for messages of collective calls and one
+// for those of its transport, each for the other localities of its host, and publishes its location through the
+// launcher's key-value exchange; the others map it. The segment has no name in a file system: it is freed with the last
+// process that maps it. On Linux it is not mapped in a forked child, which inherits only the file descriptor of its
+// parent's segment, and is ended by a signal if it destroys the parent's job: a child ends by _exit() or exec.
 //
 // Layout: a page-aligned header with a key of 16 random bytes known only to the processes of the job; then, for each
 // locality of the host, a line for the position of the reader, and the ring. Thread safety: one thread during
 // construction. Errors: one line. Cost: some system calls; `ring_lines` lines for each locality of the host, at most
 // about 4 MiB for up to 4096 localities.
 // Example: net/group/test/shm_segment_test.cpp
+
+/// The value of PLX_SHARED_MEMORY: on (the default) or off. Errors: any other value.
+[[nodiscard]] result<bool> shared_memory_wanted();
+/// Logs that some or all messages of this host are sent without shared memory, with the first reason: once per process,
+/// for messages of the transport and of collective calls together.
+void warn_without_shm(std::string_view why);
 
 class shm_segment {
  public:
@@ -155,8 +213,7 @@ class shm_segment {
   /// The description that other processes need to open the segment.
   [[nodiscard]] const std::string& description() const noexcept { return description_; }
   [[nodiscard]] shm_ring ring_of(unsigned sender) const noexcept;
-  /// Whether the owner sleeps and needs a wake-up message. The owner sets it; the first sender that sees it clears it
-  /// and sends that message.
+  /// Not 0: the owner sleeps and needs a wake-up message from each sender; the number of that sleep (shm_sleep).
   [[nodiscard]] std::atomic<std::uint32_t>& asleep() const noexcept;
 
  private:

@@ -12,6 +12,8 @@ team::team(plx::communicator all) : all_(std::make_shared<const plx::communicato
 unsigned team::rank() const noexcept { return all_ ? all_->rank() : 0; }
 unsigned team::size() const noexcept { return all_ ? all_->size() : 1; }
 
+team team::split(std::uint64_t colour) const { return is_alone() ? *this : team(all_->split(colour)); }
+
 template <class T>
 std::vector<T> team::gather(std::vector<T> own) const {
   if (is_alone()) return own;
@@ -31,8 +33,9 @@ unsigned team::first_with(bool own) const {
 }
 
 result<void> team::agree(const result<void>& own) const {
-  const unsigned speaker = first_with(!own);
-  if (speaker == size()) return {};
+  if (!any(!own)) return {};
+  // Results that were agreed on before have empty messages on all ranks but one.
+  const unsigned speaker = first_with(!own && !own.error().message.empty());
   return speaker == rank() ? own : error{""};
 }
 

@@ -9,6 +9,7 @@
 #include "probe/record/recorder.hpp"
 #include "probe/record/trace_sink.hpp"
 #include "rt/async.hpp"
+#include "rt/core/scheduler.hpp"
 
 namespace plx::net {
 
@@ -91,7 +92,7 @@ void clock_offsets::begin(double period_s) {
     std::unique_lock guard(repeats_lock_);
     while (!repeats_end_.wait_for(guard, period, [this] { return !repeats_; })) {
       guard.unlock();
-      measure();
+      measure_each();
       guard.lock();
     }
   });
@@ -113,12 +114,41 @@ clock_map clock_offsets::of(locality_id which) const {
 
 void clock_offsets::measure(double timeout_s, const std::vector<bool>& without) {
   const std::lock_guard one(one_at_a_time_);
+  const plx::detail::scheduler& s = node_.home().get_scheduler();
+  const ticks end = s.now() + s.span_of(timeout_s);  // on the clock of the runtime, which may be virtual
+  std::vector<locality_id> peers;
   for (locality_id peer = 0; peer < node_.size(); ++peer)
-    if (peer != node_.here() && !node_.is_lost(peer) && (without.empty() || !without[peer]))
-      measure_one(peer, timeout_s);
+    if (peer != node_.here() && (without.empty() || !without[peer])) peers.push_back(peer);
+  // Each has an equal share of the time that is left, so that those that have stopped do not use up that of others.
+  // Those that have not answered share the rest.
+  for (int round = 0; round < 2; ++round) {
+    std::vector<locality_id> missed;
+    for (std::size_t i = 0; i < peers.size(); ++i) {
+      const ticks now = s.now();
+      if (now >= end) return;
+      const double left_s = static_cast<double>(end - now) / static_cast<double>(s.span_of(1));
+      if (!measure_one(peers[i], left_s / static_cast<double>(peers.size() - i))) missed.push_back(peers[i]);
+    }
+    peers = std::move(missed);
+  }
 }
 
-void clock_offsets::measure_one(locality_id peer, double timeout_s) {
+// The periodic measurement. Only end() waits for it: each locality has all of the time, as it may compute and answer
+// late.
+void clock_offsets::measure_each() {
+  const std::lock_guard one(one_at_a_time_);
+  for (locality_id peer = 0; peer < node_.size() && repeats(); ++peer)
+    if (peer != node_.here()) measure_one(peer, deadline_s);
+}
+
+bool clock_offsets::repeats() {
+  const std::lock_guard guard(repeats_lock_);
+  return repeats_;
+}
+
+/// False if there is no exchange with it, and it is not lost.
+bool clock_offsets::measure_one(locality_id peer, double timeout_s) {
+  if (node_.is_lost(peer)) return true;
   future<void> done;
   std::uint64_t turn = 0;
   {
@@ -138,9 +168,10 @@ void clock_offsets::measure_one(locality_id peer, double timeout_s) {
   ends(turn, unused);
   const spin_guard guard(lock_);
   const auto best = best_point(found_);
-  if (!best) return;
+  if (!best) return node_.is_lost(peer);
   if (!maps_[peer].known()) maps_[peer] = clock_map(per_s_, peer_per_s_);
   if (maps_[peer].add(*best)) points_->add(peer, peer_per_s_, *best);
+  return true;
 }
 
 /// True if this call ended the measurement; the caller then sets `to_notify`.

@@ -46,13 +46,14 @@ class clock_offsets final : public service {
   explicit clock_offsets(node& n);
   ~clock_offsets() override;
 
-  /// Queries all others, in a task, each for at most `timeout_s`. Requires: called on the root, or on a locality whose
-  /// own view is needed.
-  /// `without`: by locality, those that no longer answer; empty: none.
+  /// Queries all others, in a task, for at most `timeout_s` in total. One that does not answer in its share of that
+  /// time is queried again when the others have answered. Requires: called on the root, or on a locality whose own view
+  /// is needed. `without`: by locality, those that no longer answer; empty: none.
   void measure(double timeout_s = deadline_s, const std::vector<bool>& without = {});
-  /// Measures every `period_s` from now on, until end(). Cost: a task that sleeps.
+  /// Measures every `period_s` from now on, until end(); each locality for at most `deadline_s`. Cost: a task that
+  /// sleeps.
   void begin(double period_s);
-  /// Ends the periodic measurement, in a task; a second call does nothing.
+  /// Ends the periodic measurement, in a task, in at most `deadline_s`; a second call does nothing.
   void end();
   /// The map from a locality's clock to this one's, as measured so far.
   [[nodiscard]] clock_map of(locality_id which) const;
@@ -71,7 +72,9 @@ class clock_offsets final : public service {
   static constexpr double deadline_s = 2;
 
  private:
-  void measure_one(locality_id peer, double timeout_s);
+  bool measure_one(locality_id peer, double timeout_s);
+  void measure_each();
+  [[nodiscard]] bool repeats();
   void ask(locality_id peer, std::uint64_t turn);
   bool ends(std::uint64_t turn, promise<void>& to_notify);
 

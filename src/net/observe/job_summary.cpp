@@ -11,11 +11,11 @@
 #include <tuple>
 #include <utility>
 
-#include "base/file.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
 #include "net/action.hpp"
 #include "net/observe/job_summary.hpp"
+#include "net/parcels/network_time.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/text_sink.hpp"
 
@@ -55,8 +55,6 @@ struct wire_codec<locality_summary> {
 
 namespace {
 
-constexpr auto summary_deadline = std::chrono::seconds(2);
-
 locality_summary summary_here() { return summary_of(node_here()); }
 
 }  // namespace
@@ -70,8 +68,7 @@ double locality_summary::idle_rate() const noexcept {
 }
 
 double locality_summary::network_overhead() const noexcept {
-  const double all = exec_s + polling_s;
-  return all > 0 ? (polling_s + sending_s) / all : 0;
+  return network_time_of(exec_s, polling_s, sending_s).share();
 }
 
 locality_summary summary_of(node& n) {
@@ -96,13 +93,13 @@ locality_summary summary_of(node& n) {
   return l;
 }
 
-std::vector<locality_summary> summaries_of_all(node& n) {
+std::vector<locality_summary> summaries_of_all(node& n, double deadline_s) {
   std::vector<locality_summary> all(n.size());
   all[n.here()] = summary_of(n);
   std::vector<future<locality_summary>> answers(n.size());
   for (locality_id i = 0; i < n.size(); ++i)
     if (i != n.here() && !n.is_lost(i)) answers[i] = async<&summary_here>(i);
-  const auto until = std::chrono::steady_clock::now() + summary_deadline;  // common to all concurrent requests
+  const auto until = std::chrono::steady_clock::now() + std::chrono::duration<double>(deadline_s);  // for all of them
   for (locality_id i = 0; i < n.size(); ++i) {
     if (i == n.here()) continue;
     all[i].locality = i;
@@ -152,6 +149,7 @@ std::vector<kind_of_job> kinds_of(const std::vector<locality_summary>& all) {
 namespace {
 
 using probe::csv_field;
+using probe::write_measurement;
 
 std::string profile_csv(const std::vector<kind_of_job>& kinds) {
   std::string text = "name,calls,total_s,mean_s,min_s,max_s,least_locality_s,most_locality_s,most_at,imbalance\n";
@@ -207,9 +205,9 @@ result<void> write_job_summary(const std::vector<locality_summary>& all, const s
   std::filesystem::create_directories(folder, failed);
   if (failed) return error{fmt::format("cannot create the folder '{}': {}", folder, failed.message())};
   const auto kinds = kinds_of(all);
-  if (auto r = write_file(folder + "/job_profile.csv", profile_csv(kinds)); !r) return r;
-  if (auto r = write_file(folder + "/localities.csv", localities_csv(all)); !r) return r;
-  return write_file(folder + "/job.json", job_json(all, kinds));
+  if (auto r = write_measurement(folder + "/job_profile.csv", profile_csv(kinds)); !r) return r;
+  if (auto r = write_measurement(folder + "/localities.csv", localities_csv(all)); !r) return r;
+  return write_measurement(folder + "/job.json", job_json(all, kinds));
 }
 
 std::string job_summary_text(const std::vector<locality_summary>& all) {

@@ -55,8 +55,9 @@ struct kind_of_job {
 };
 
 locality_summary summary_of(node& n);
-/// The summaries of all, in a task of any locality; a lost locality, or one that does not answer, has a `missing` text.
-std::vector<locality_summary> summaries_of_all(node& n);
+/// The summaries of all, in a task of any locality; a lost locality, or one that does not answer within the deadline
+/// common to all, has a `missing` text.
+std::vector<locality_summary> summaries_of_all(node& n, double deadline_s);
 /// Sorted by decreasing total. The mean is over the localities with data.
 std::vector<kind_of_job> kinds_of(const std::vector<locality_summary>& all);
 

@@ -1,5 +1,6 @@
 #include "net/observe/trace_end.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
@@ -57,7 +58,7 @@ void trace_end::measure_clocks(double timeout_s) {
   }
   for (locality_id i = 1; i < node_.size(); ++i)
     if (!node_.is_lost(i)) post<&last_measurement>(i, sender{node_.here()});
-  node_.get<clock_offsets>().measure(clock_offsets::deadline_s, without);
+  node_.get<clock_offsets>().measure(std::max(timeout_s, clock_offsets::deadline_s), without);
 }
 
 void trace_end::release() {

@@ -20,7 +20,8 @@ class trace_end final : public service {
 
   /// Stops recording here, in a task. Requires: the job is quiescent, so that both ends of each parcel are recorded.
   void freeze();
-  /// On the root, in a task: waits, for at most `timeout_s`, until all have stopped recording, and measures the clocks.
+  /// On the root, in a task: waits, for at most `timeout_s`, until all have stopped recording, and measures the clocks,
+  /// all of them in the same time again, but at least clock_offsets::deadline_s.
   void measure_clocks(double timeout_s);
   /// On the root, at the end: the others stop waiting.
   void release();

@@ -67,8 +67,11 @@ class message_store {
  public:
   static constexpr std::size_t least_bytes = 256;  // of a message with one small parcel
 
-  /// A message with room for at least `wanted` bytes; empty except for the frame header.
-  frame_message* get(std::size_t wanted);
+  /// A message with room for at least `wanted` bytes, empty except for the frame header, from those that were put here;
+  /// null if there is none.
+  frame_message* reuse(std::size_t wanted) noexcept;
+  /// A new one.
+  static frame_message* create(std::size_t wanted);
   void put(frame_message* m) noexcept;
   /// Enlarges its memory and keeps its contents.
   static void grow(frame_message& m, std::size_t wanted);

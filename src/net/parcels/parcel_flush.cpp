@@ -47,12 +47,13 @@ bool any_work(plx::detail::scheduler& s) noexcept {
 // other work; `came`: the transport made progress.
 bool wait_until(plx::detail::scheduler& s, transport& t, const std::atomic<bool>& ready, ticks due, bool& came,
                 ticks& waited) noexcept {
-  const plx::detail::worker* w = this_worker();
+  plx::detail::worker* const w = this_worker();
   if (s.deterministic() || w == nullptr || !w->looks_for_work.load(std::memory_order_relaxed)) return false;
   const ticks begin = s.now();
   for (ticks now = begin; now < due; now = s.now()) {
     waited = now - begin;
     if (due - now > rings_early() || ready.load(std::memory_order_relaxed) || any_work(s)) return false;
+    if (w->poll_clock != 0) w->poll_clock = now;
     if (t.progress()) return came = true, false;
     for (int i = 0; i < 16; ++i) plx::detail::cpu_relax();
   }
@@ -314,16 +315,19 @@ unsigned message_store::size_class(std::size_t bytes) noexcept {
   return static_cast<unsigned>(std::bit_width((std::max(bytes, least_bytes) - 1) / least_bytes));
 }
 
-frame_message* message_store::get(std::size_t wanted) {
+frame_message* message_store::reuse(std::size_t wanted) noexcept {
   const unsigned c = size_class(wanted);
-  if (c < n_sizes) {
-    spin_guard guard(lock_);
-    if (auto& free = free_[c]; !free.empty()) {
-      frame_message* m = free.back();
-      free.pop_back();
-      return m;
-    }
-  }
+  if (c >= n_sizes) return nullptr;
+  spin_guard guard(lock_);
+  auto& free = free_[c];
+  if (free.empty()) return nullptr;
+  frame_message* m = free.back();
+  free.pop_back();
+  return m;
+}
+
+frame_message* message_store::create(std::size_t wanted) {
+  const unsigned c = size_class(wanted);
   auto m = std::make_unique<frame_message>();
   m->capacity = c < n_sizes ? least_bytes << c : wanted;
   m->bytes = std::make_unique_for_overwrite<std::byte[]>(m->capacity);

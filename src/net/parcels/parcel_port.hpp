@@ -126,7 +126,8 @@ struct open_parcel {
   collector* in = nullptr;
   frame_message* full = nullptr;  ///< had no room for it; sent by close()
   std::size_t bytes = 0;          ///< including its header
-  ticks begun = 0;                ///< if it is the first of a message: the time at which that was started
+  ticks begun = 0;                ///< if it is the first of a message, and measured: when that was begun
+  unsigned stands_for = 1;        ///< the number of messages for which this measurement counts
   std::uint64_t number = 0;       ///< if messages are traced
   std::uint16_t action = 0;
 };
@@ -205,6 +206,7 @@ class parcel_port {
   [[nodiscard]] bool closed(locality_id which) const noexcept;
 
   [[nodiscard]] port_counts counts() const;
+  [[nodiscard]] near_counts near() const noexcept { return transport_.near(); }
   /// The counts of one action; 0: of all except internal ones.
   [[nodiscard]] action_counts counts_of(std::uint16_t action) const;
   /// Bytes that the transport has not sent yet.
@@ -238,7 +240,7 @@ class parcel_port {
   template <class F>
   void each_collector(F f) const;
 
-  void prepare(collector& c, std::size_t parcel_bytes);
+  void prepare(collector& c, std::size_t parcel_bytes, open_parcel& p);
   void prepare_tallies(collector& c) const;
   void count(collector& c, std::uint16_t action, bool alone, ticks now) noexcept;
   void note_arrival(collector& c, std::uint16_t action, ticks now) const noexcept;

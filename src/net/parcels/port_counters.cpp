@@ -10,10 +10,9 @@
 
 #include "base/assert.hpp"
 #include "net/parcels/collector.hpp"
-#include "net/parcels/parcel_port.hpp"
+#include "net/parcels/network_time.hpp"
 #include "net/parcels/port_parts.hpp"
 #include "probe/counters/counter_registry.hpp"
-#include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
 
 namespace plx::net {
@@ -37,6 +36,20 @@ constexpr port_counter of_port[] = {
     {"/messages{{{}/total}}/count/refused", "1", "Malformed messages and parcels", &port_counts::refused},
     {"/data{{{}/total}}/sent", "bytes", "Bytes sent", &port_counts::bytes_sent},
     {"/data{{{}/total}}/received", "bytes", "Bytes received", &port_counts::bytes_received},
+};
+
+struct near_counter {
+  const char* name;
+  const char* help;
+  std::uint64_t near_counts::*count;
+};
+
+constexpr near_counter of_near[] = {
+    {"shm-sent", "Messages sent through shared memory, other than those of collective calls", &near_counts::sent},
+    {"shm-received", "Messages received through shared memory, other than those of collective calls",
+     &near_counts::received},
+    {"shm-ring-full", "Messages sent over the network because the shared memory was full", &near_counts::full},
+    {"shm-wakeups", "Network messages that woke a sleeping locality of this host", &near_counts::wakeups},
 };
 
 class adder {
@@ -63,6 +76,9 @@ void adder::whole() {
   for (const port_counter& c : of_port)
     added.push_back(registry_.add({named(c.name), c.unit, c.help, true},
                                   [&p = port_, count = c.count] { return static_cast<double>(p.counts().*count); }));
+  for (const near_counter& c : of_near)
+    added.push_back(registry_.add({fmt::format("/messages{{{}/total}}/count/{}", here_, c.name), "1", c.help, true},
+                                  [&p = port_, count = c.count] { return static_cast<double>(p.near().*count); }));
   added.push_back(registry_.add({named("/data{{{}/total}}/under-way"), "bytes", "Memory of messages not yet sent"},
                                 [&p = port_] { return static_cast<double>(p.under_way_bytes()); }));
 }
@@ -171,12 +187,6 @@ void adder::histograms() {
 
 // ---------------------------------------------------------------------------------------------------- network overhead
 
-double exec_s(const probe::recorder& workers) {
-  double sum = 0;
-  for (unsigned i = 0; i < workers.worker_count(); ++i) sum += workers.times(i).exec_s;
-  return sum;
-}
-
 void adder::network(const probe::recorder& workers) {
   added.push_back(registry_.add({named("/network{{{}/total}}/time/polling"), "s",
                                  "Time of polls in which messages arrived or were sent, and of timers", true},
@@ -187,8 +197,8 @@ void adder::network(const probe::recorder& workers) {
   added.push_back(registry_.add_ratio(
       {named("/network{{{}/total}}/overhead"), "1", "(polling + sending) / (time in tasks + polling)"},
       [&p = port_, &workers] {
-        const double polling = p.polling_s();
-        return std::pair(polling + p.sending_s(), exec_s(workers) + polling);
+        const network_time t = network_time_of(p, workers);
+        return std::pair(t.messages_s, t.busy_s);
       }));
 }
 

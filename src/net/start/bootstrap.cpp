@@ -7,30 +7,32 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <fstream>
+#include <initializer_list>
 
 #include "base/process.hpp"
 #if PLX_WITH_MPI
-#include "net/transport/mpi/mpi_transport.hpp"
+#include "net/transport/mpi/mpi_bootstrap.hpp"
 #endif
 
 namespace plx::net {
 
 namespace {
 
-result<std::unique_ptr<bootstrap>> by_pmix() {
+result<std::unique_ptr<bootstrap>> by_pmix([[maybe_unused]] double deadline_s) {
 #if PLX_WITH_PMIX
-  return detail::make_pmix_bootstrap();
+  return detail::make_pmix_bootstrap(deadline_s);
 #else
   return error{"expected PMIx, but this program was built without it; install libpmix-dev and build again"};
 #endif
 }
 
-result<std::unique_ptr<bootstrap>> by_mpi() {
+result<std::unique_ptr<bootstrap>> by_mpi([[maybe_unused]] double deadline_s) {
 #if PLX_WITH_MPI
-  auto b = detail::mpi_bootstrap::make();
+  auto b = detail::mpi_bootstrap::make(deadline_s);
   if (!b) return b.error();
   return std::unique_ptr<bootstrap>(std::move(b).value());
 #else
@@ -40,11 +42,11 @@ result<std::unique_ptr<bootstrap>> by_mpi() {
 
 }  // namespace
 
-result<std::unique_ptr<bootstrap>> find_bootstrap(std::string_view transport) {
+result<std::unique_ptr<bootstrap>> find_bootstrap(std::string_view transport, double deadline_s) {
   const char* launcher = detail::launched_by();
   if (transport == "alone" || launcher == nullptr) return std::unique_ptr<bootstrap>(std::make_unique<detail::alone>());
-  if (transport == "mpi") return by_mpi();
-  if (detail::offers_pmix()) return by_pmix();
+  if (transport == "mpi") return by_mpi(deadline_s);
+  if (detail::offers_pmix()) return by_pmix(deadline_s);
   return error{
       fmt::format("expected a launcher with PMIx, but only {} is set: start with mpirun of Open MPI or `srun "
                   "--mpi=pmix`, or set PLX_TRANSPORT=mpi, or alone to run each process separately",
@@ -123,6 +125,21 @@ bool is_first_launched() noexcept {
   if (by == nullptr) return true;
   const char* const rank = std::getenv(std::string_view(by) == "SLURM_STEP_NUM_TASKS" ? "SLURM_PROCID" : by);
   return rank == nullptr || std::string_view(rank) == "0";
+}
+
+launch_size launched() noexcept {
+  // A list such as "4(x2),3" of srun begins with the number on the first host.
+  const auto first_of = [](std::initializer_list<const char*> names) {
+    for (const char* name : names)
+      if (const char* const value = std::getenv(name); value != nullptr)
+        if (const int n = std::atoi(value); n > 0) return static_cast<unsigned>(n);
+    return 1u;
+  };
+  const unsigned processes =
+      first_of({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS"});
+  const unsigned on_host = first_of(
+      {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE", "SLURM_STEP_TASKS_PER_NODE"});
+  return {processes, std::min(on_host, processes)};
 }
 
 }  // namespace plx::net::detail

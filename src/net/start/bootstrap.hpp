@@ -27,19 +27,26 @@ class bootstrap {
   /// Each locality contributes some bytes and receives those of all, by number. All must call it, in the same order.
   /// Errors: one line if a locality does not call it within the deadline.
   virtual result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) = 0;
+  /// Waits until all have called it, in the same order as exchange(). Errors: as exchange().
+  virtual result<void> wait_for_all(double deadline_s) {
+    if (auto r = exchange("", deadline_s); !r) return r.error();
+    return {};
+  }
   /// Leaves the job normally. Returns within the deadline.
   virtual void leave(double deadline_s) noexcept = 0;
 };
 
 /// Selects by the environment: PMIx if a launcher started this process (PMIX_RANK, ...), MPI for the transport "mpi",
-/// else alone. Errors: one line if a launcher is present but cannot be used.
-result<std::unique_ptr<bootstrap>> find_bootstrap(std::string_view transport);
+/// else alone. Errors: one line if a launcher is present but cannot be used, if it does not answer within the deadline
+/// (PMIx), or if MPI does not start within the deadline because a process is missing.
+result<std::unique_ptr<bootstrap>> find_bootstrap(std::string_view transport, double deadline_s = 60);
 
 namespace detail {
 
-/// By PMIx, which mpirun and `srun --mpi=pmix` offer. Errors: one line if PMIx cannot be loaded, or its server does not
-/// answer.
-result<std::unique_ptr<bootstrap>> make_pmix_bootstrap();
+/// By PMIx, which mpirun and `srun --mpi=pmix` offer. Errors: one line if PMIx cannot be loaded, or if the launcher's
+/// process on this host refuses the connection or does not answer within the deadline. After that PMIx cannot be
+/// started again in this process.
+result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(double deadline_s);
 
 /// The bootstrap of a process that runs alone.
 class alone final : public bootstrap {
@@ -92,6 +99,12 @@ bool offers_pmix() noexcept;
 const char* launched_by() noexcept;
 /// Whether this process is the first one of its launcher; true without a launcher.
 bool is_first_launched() noexcept;
+/// How many processes Open MPI, MPICH, MVAPICH or Slurm have started, and how many of them on this host, before they
+/// find each other; 1 where the launcher does not say.
+struct launch_size {
+  unsigned processes = 1, on_host = 1;
+};
+launch_size launched() noexcept;
 
 }  // namespace detail
 }  // namespace plx::net

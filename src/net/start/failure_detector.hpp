@@ -3,11 +3,11 @@
 //
 // Each locality is connected to those whose numbers differ from its own by powers of two, and to the next ones on its
 // host. It reports to its neighbours that a peer is lost or has finished, and they forward this: all localities learn
-// of it, with log N connections each.
+// of it, with log N connections each. Notices that arrive in one poll are forwarded together.
 // The kernel monitors the connections: without events nothing but TCP's probes is sent, so a process that computes or
 // is stopped by a debugger is not lost; a host that does not answer for 8 s is.
 //
-// Neighbours can send each other a question and an answer without contents, whose meaning the transport defines.
+// Neighbours can send each other requests and replies without contents: probes, whose meaning the transport defines.
 //
 // While localities connect, other programs may connect as well: a connection that does not begin with a proof of the
 // job's secret, made for this connection, is refused before anything else from it is read. After start-up nothing
@@ -34,9 +34,6 @@ struct loss {
   std::string why;
 };
 
-/// The localities whose numbers differ from `here` by a power of two, modulo `size`, ascending.
-std::vector<locality_id> power_of_two_neighbours(locality_id here, unsigned size);
-
 class failure_detector {
  public:
   /// Listens. Requires: `m` outlives it.
@@ -59,12 +56,12 @@ class failure_detector {
   /// This locality cannot continue: it is lost to the others, and they are lost to it.
   void resign(const std::string& why);
 
-  /// Asks a neighbour. False if `neighbour` is not a neighbour or is lost.
-  bool ask(locality_id neighbour);
-  void answer(locality_id neighbour);
-  /// The neighbours that have asked, or answered, since the last call.
-  std::vector<locality_id> take_questions() { return std::exchange(questions_, {}); }
-  std::vector<locality_id> take_answers() { return std::exchange(answers_, {}); }
+  /// Requests a probe of a neighbour. False if `neighbour` is not a neighbour or is lost.
+  bool request_probe(locality_id neighbour);
+  void reply_to_probe(locality_id neighbour);
+  /// The neighbours whose requests, or replies, have arrived since the last call.
+  std::vector<locality_id> take_probe_requests() { return std::exchange(probe_requests_, {}); }
+  std::vector<locality_id> take_probe_replies() { return std::exchange(probe_replies_, {}); }
 
   /// Reports that this locality no longer needs the others.
   void report_finished();
@@ -80,12 +77,14 @@ class failure_detector {
   void add(int fd);
   /// The number of refused connections.
   [[nodiscard]] std::uint64_t refused() const { return refused_; }
+  /// The number of system calls that have sent something. All notices of one poll to a neighbour take one.
+  [[nodiscard]] std::uint64_t writes() const { return writes_; }
   /// The number of open connections, including unverified ones, whose number is bounded.
-  [[nodiscard]] std::size_t connections() const { return lines_.size(); }
+  [[nodiscard]] std::size_t connections() const { return connections_.size(); }
 
  private:
-  enum class state { resting, connecting, connected, called, unknown, up, closed };
-  struct line {
+  enum class state { paused, connecting, connected, called, unverified, up, closed };
+  struct connection {
     int fd = -1;
     locality_id peer = no_locality;
     state now = state::closed;
@@ -93,54 +92,55 @@ class failure_detector {
     std::deque<std::string> addresses;
     std::size_t tried = 0;        // attempts so far, over all addresses in turn
     double until = 0;             // when it tries the next address
-    std::uint64_t challenge = 0;  // that the other side has to answer
+    std::uint64_t challenge = 0;  // of this side, to which the other one has to reply
   };
-  enum class fate { there, finished, lost };
+  enum class status { running, finished, lost };
 
-  explicit failure_detector(const job_info& m) : job_(m), fates_(m.size, fate::there) {}
+  explicit failure_detector(const job_info& m) : job_(m), status_(m.size, status::running) {}
   result<void> open();
   [[nodiscard]] std::vector<locality_id> neighbours() const;
 
   // Until all are connected: failure_detector_start.cpp.
-  void call_peer(locality_id peer, std::string_view address);
-  void call_next(line& l);
-  void call_address(line& l, const std::string& address);
-  void wait_for_calls();
-  result<void> check_lines();
+  void connect_to(locality_id peer, std::string_view address);
+  void try_next_address(connection& c);
+  void try_address(connection& c, const std::string& address);
+  void wait_for_events();
+  result<void> check_connections();
   void accept_all();
-  void drop_oldest_unknown();
-  void refuse(line& l);
-  void forget_refused();
-  void go_on(line& l);
-  void check_call(line& l);
-  void check_answer(line& l);
-  void answer_challenge(line& l);
+  void drop_oldest_unverified();
+  void refuse(connection& c);
+  void erase_refused();
+  void advance(connection& c);
+  void verify_call(connection& c);
+  void verify_reply(connection& c);
+  void reply_to_challenge(connection& c);
   std::uint64_t next_challenge();
   void stop_listening();
   [[nodiscard]] unsigned connected() const;
 
   // Once connected.
-  void serve(line& l, unsigned events);
-  void read(line& l);
-  void take_messages(line& l);
-  void hear(std::uint32_t kind, locality_id who, std::string_view text, const line* from);
-  void spread(std::uint32_t kind, locality_id who, std::string_view text, const line* but);
+  void serve(connection& c, unsigned events);
+  void read(connection& c);
+  void take_messages(connection& c);
+  void take_message(std::uint32_t kind, locality_id who, std::string_view text, const connection* from);
+  void notify_neighbours(std::uint32_t kind, locality_id who, std::string_view text, const connection* but);
   bool send_empty(locality_id neighbour, std::uint32_t kind);
-  void write(line& l);
-  void end(line& l, std::string why);
-  void lose(locality_id who, std::string why);
-  void lose_all(const std::string& why);
-  void watch(line& l, bool also_writing);
+  void write(connection& c);
+  void write_all();
+  void end(connection& c, std::string why);
+  void mark_lost(locality_id who, std::string why);
+  void mark_all_lost(const std::string& why);
+  void watch(connection& c, bool also_writing);
 
   const job_info& job_;
   int epoll_ = -1, listener_ = -1;
   std::uint16_t port_ = 0;
-  std::vector<std::unique_ptr<line>> lines_;
-  std::vector<fate> fates_;
+  std::vector<std::unique_ptr<connection>> connections_;
+  std::vector<status> status_;
   std::vector<loss> losses_;
-  std::vector<locality_id> questions_, answers_;
+  std::vector<locality_id> probe_requests_, probe_replies_;
   bool finished_ = false;
-  std::uint64_t refused_ = 0;
+  std::uint64_t refused_ = 0, writes_ = 0;
   std::uint32_t challenges_ = 0;
 };
 

@@ -1,5 +1,6 @@
 // The connections of the failure detector: of two neighbours the one with the higher number calls, the other accepts.
-// The accepting one sends a challenge first; the call answers it and has a challenge for the other one.
+// The accepting one sends a challenge first; the call contains the proof for it and a challenge for the accepting one,
+// whose reply contains the proof for that.
 #include <fmt/core.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -15,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/text.hpp"
+#include "net/core/tree_round.hpp"
 #include "net/start/bootstrap.hpp"
 #include "net/start/failure_detector.hpp"
 
@@ -24,10 +26,10 @@ namespace {
 
 constexpr double connect_timeout_s = 4;  // for an address that does not answer
 constexpr double proof_timeout_s = 20;   // for a connection without data: from another program, or a busy host
-constexpr std::size_t most_unknown = 64;
+constexpr std::size_t most_unverified = 64;
 constexpr int most_accepted = 64;        // per call, so that other connections are served as well
 constexpr std::size_t most_rounds = 10;  // over all addresses of a peer
-constexpr double rest_s = 0.2;           // between rounds
+constexpr double pause_s = 0.2;          // between rounds
 
 /// The first message of the calling locality.
 struct call {
@@ -93,9 +95,9 @@ std::uint16_t port_of(int fd) {
 }  // namespace
 
 result<std::unique_ptr<failure_detector>> failure_detector::listen(const job_info& m) {
-  std::unique_ptr<failure_detector> l(new failure_detector(m));
-  if (auto r = l->open(); !r) return r.error();
-  return l;
+  std::unique_ptr<failure_detector> detector(new failure_detector(m));
+  if (auto r = detector->open(); !r) return r.error();
+  return detector;
 }
 
 result<void> failure_detector::open() {
@@ -117,25 +119,6 @@ std::string failure_detector::address() const {
   return a;
 }
 
-namespace {
-
-void sort_once(std::vector<locality_id>& all) {
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-}
-
-}  // namespace
-
-std::vector<locality_id> power_of_two_neighbours(locality_id here, unsigned size) {
-  std::vector<locality_id> all;
-  for (unsigned distance = 1; distance < size; distance *= 2) {
-    all.push_back((here + distance) % size);
-    all.push_back((here + size - distance) % size);
-  }
-  sort_once(all);
-  return all;
-}
-
 std::vector<locality_id> failure_detector::neighbours() const {
   std::vector<locality_id> all = power_of_two_neighbours(job_.here, job_.size);
   // The next localities on this host in both directions: they share its memory, which a death may corrupt.
@@ -144,18 +127,19 @@ std::vector<locality_id> failure_detector::neighbours() const {
     while (!job_.near(other)) other = (other + step) % job_.size;
     if (other != job_.here) all.push_back(other);
   }
-  sort_once(all);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
   return all;
 }
 
 result<void> failure_detector::connect(const std::vector<std::string>& addresses, double deadline_s) {
   const double until = monotonic_seconds() + deadline_s;
   for (const locality_id peer : neighbours())
-    if (peer < job_.here) call_peer(peer, addresses[peer]);
+    if (peer < job_.here) connect_to(peer, addresses[peer]);
   const std::size_t wanted = neighbours().size();
   while (connected() < wanted) {
-    wait_for_calls();
-    if (auto r = check_lines(); !r) return r;
+    wait_for_events();
+    if (auto r = check_connections(); !r) return r;
     if (monotonic_seconds() > until)
       return error{
           fmt::format("expected {} of locality {} to connect within {:g} s, found {}; check that "
@@ -166,23 +150,23 @@ result<void> failure_detector::connect(const std::vector<std::string>& addresses
   return {};
 }
 
-void failure_detector::call_peer(locality_id peer, std::string_view fields) {
-  auto& l = *lines_.emplace_back(std::make_unique<line>());
-  l.peer = peer;
+void failure_detector::connect_to(locality_id peer, std::string_view fields) {
+  auto& c = *connections_.emplace_back(std::make_unique<connection>());
+  c.peer = peer;
   std::uint16_t port = 0;
   if (const auto field = take_field(fields); field && field->size() == sizeof port)
     std::memcpy(&port, field->data(), sizeof port);
-  if (job_.one_host) l.addresses.push_back(loopback(port));
+  if (job_.one_host) c.addresses.push_back(loopback(port));
   const auto mine = host_addresses();
   while (const auto a = take_field(fields)) {
     // An address that this host has as well, such as that of a bridge, would lead back to this host: tried last.
     const bool ours = std::find(mine.begin(), mine.end(), *a) != mine.end();
-    l.addresses.insert(ours ? l.addresses.end() : l.addresses.begin(), with_port(*a, port));
+    c.addresses.insert(ours ? c.addresses.end() : c.addresses.begin(), with_port(*a, port));
   }
-  call_next(l);
+  try_next_address(c);
 }
 
-void failure_detector::wait_for_calls() {
+void failure_detector::wait_for_events() {
   std::array<epoll_event, 32> events;
   const int n = epoll_wait(epoll_, events.data(), static_cast<int>(events.size()), 20);
   for (const epoll_event& e : std::span(events).first(static_cast<std::size_t>(std::max(n, 0)))) {
@@ -190,77 +174,77 @@ void failure_detector::wait_for_calls() {
       accept_all();
       continue;
     }
-    line& l = *static_cast<line*>(e.data.ptr);
-    l.now == state::up ? serve(l, e.events) : go_on(l);
+    connection& c = *static_cast<connection*>(e.data.ptr);
+    c.now == state::up ? serve(c, e.events) : advance(c);
   }
-  forget_refused();
+  erase_refused();
 }
 
-// Not called while events are served, because they refer to lines.
-void failure_detector::forget_refused() {
-  const auto refused = [](const auto& l) { return l->now == state::closed && l->peer == no_locality; };
-  lines_.erase(std::remove_if(lines_.begin(), lines_.end(), refused), lines_.end());
+// Not called while events are served, because they refer to connections.
+void failure_detector::erase_refused() {
+  const auto refused = [](const auto& c) { return c->now == state::closed && c->peer == no_locality; };
+  connections_.erase(std::remove_if(connections_.begin(), connections_.end(), refused), connections_.end());
 }
 
-result<void> failure_detector::check_lines() {
+result<void> failure_detector::check_connections() {
   const double now = monotonic_seconds();
-  for (const auto& l : lines_)
-    if (l->now != state::up && l->now != state::closed && now > l->until) go_on(*l);
+  for (const auto& c : connections_)
+    if (c->now != state::up && c->now != state::closed && now > c->until) advance(*c);
   if (!losses_.empty())
     return error{fmt::format("locality {} was lost at the start: {}", losses_[0].who, losses_[0].why)};
-  for (const auto& l : lines_)
-    if (l->now == state::closed && l->peer != no_locality)
-      return error{fmt::format("locality {} cannot be reached from locality {}: none of its addresses answers", l->peer,
+  for (const auto& c : connections_)
+    if (c->now == state::closed && c->peer != no_locality)
+      return error{fmt::format("locality {} cannot be reached from locality {}: none of its addresses answers", c->peer,
                                job_.here)};
   return {};
 }
 
 unsigned failure_detector::connected() const {
   return static_cast<unsigned>(
-      std::count_if(lines_.begin(), lines_.end(), [](const auto& l) { return l->now == state::up; }));
+      std::count_if(connections_.begin(), connections_.end(), [](const auto& c) { return c->now == state::up; }));
 }
 
 // Tries each address in turn, then again after a pause: many other connections may have kept the peer from answering.
-void failure_detector::call_next(line& l) {
-  if (l.fd >= 0) ::close(std::exchange(l.fd, -1));
-  l.in.clear();
-  const std::size_t n = l.addresses.size();
-  const bool round_ends = l.tried != 0 && l.tried % n == 0;
-  if (l.tried == most_rounds * n) {
-    l.now = state::closed;
-  } else if (round_ends && l.now != state::resting) {
-    l.now = state::resting;
-    l.until = monotonic_seconds() + rest_s;
+void failure_detector::try_next_address(connection& c) {
+  if (c.fd >= 0) ::close(std::exchange(c.fd, -1));
+  c.in.clear();
+  const std::size_t n = c.addresses.size();
+  const bool round_ends = c.tried != 0 && c.tried % n == 0;
+  if (c.tried == most_rounds * n) {
+    c.now = state::closed;
+  } else if (round_ends && c.now != state::paused) {
+    c.now = state::paused;
+    c.until = monotonic_seconds() + pause_s;
   } else {
-    call_address(l, l.addresses[l.tried++ % n]);
+    try_address(c, c.addresses[c.tried++ % n]);
   }
 }
 
-void failure_detector::call_address(line& l, const std::string& address) {
+void failure_detector::try_address(connection& c, const std::string& address) {
   const auto* a = reinterpret_cast<const sockaddr*>(address.data());
-  l.fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  l.now = state::connecting;
-  l.until = monotonic_seconds() + connect_timeout_s;
-  if (l.fd < 0) return;
-  prepare(l.fd);
-  if (::connect(l.fd, a, static_cast<socklen_t>(address.size())) == 0 || errno == EINPROGRESS) return watch(l, true);
-  ::close(std::exchange(l.fd, -1));
-  l.until = 0;  // at once
+  c.fd = socket(a->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  c.now = state::connecting;
+  c.until = monotonic_seconds() + connect_timeout_s;
+  if (c.fd < 0) return;
+  prepare(c.fd);
+  if (::connect(c.fd, a, static_cast<socklen_t>(address.size())) == 0 || errno == EINPROGRESS) return watch(c, true);
+  ::close(std::exchange(c.fd, -1));
+  c.until = 0;  // at once
 }
 
 void failure_detector::accept_all() {
   for (int i = 0; i < most_accepted; ++i) {
     const int fd = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) return;
-    drop_oldest_unknown();
+    drop_oldest_unverified();
     prepare(fd);
-    auto& l = *lines_.emplace_back(std::make_unique<line>());
-    l.fd = fd;
-    l.now = state::unknown;
-    l.until = monotonic_seconds() + proof_timeout_s;
-    l.challenge = next_challenge();
-    l.out.assign(reinterpret_cast<const char*>(&l.challenge), sizeof l.challenge);
-    write(l);
+    auto& c = *connections_.emplace_back(std::make_unique<connection>());
+    c.fd = fd;
+    c.now = state::unverified;
+    c.until = monotonic_seconds() + proof_timeout_s;
+    c.challenge = next_challenge();
+    c.out.assign(reinterpret_cast<const char*>(&c.challenge), sizeof c.challenge);
+    write(c);
   }
 }
 
@@ -271,86 +255,89 @@ std::uint64_t failure_detector::next_challenge() {
 }
 
 // A locality of the job identifies itself at once: if too many connections are unverified, the oldest is refused.
-void failure_detector::drop_oldest_unknown() {
-  const auto is_unknown = [](const auto& l) { return l->now == state::unknown; };
-  if (static_cast<std::size_t>(std::count_if(lines_.begin(), lines_.end(), is_unknown)) < most_unknown) return;
-  line& oldest = **std::find_if(lines_.begin(), lines_.end(), is_unknown);
-  go_on(oldest);  // its call may have arrived in the meantime
-  if (oldest.now == state::unknown) refuse(oldest);
+void failure_detector::drop_oldest_unverified() {
+  const auto is_unverified = [](const auto& c) { return c->now == state::unverified; };
+  if (static_cast<std::size_t>(std::count_if(connections_.begin(), connections_.end(), is_unverified)) <
+      most_unverified)
+    return;
+  connection& oldest = **std::find_if(connections_.begin(), connections_.end(), is_unverified);
+  advance(oldest);  // its call may have arrived in the meantime
+  if (oldest.now == state::unverified) refuse(oldest);
 }
 
-void failure_detector::refuse(line& l) {
+void failure_detector::refuse(connection& c) {
   ++refused_;
-  ::close(std::exchange(l.fd, -1));
-  l.now = state::closed;
+  ::close(std::exchange(c.fd, -1));
+  c.now = state::closed;
 }
 
 // Called when data have arrived, or when the time is over.
-void failure_detector::go_on(line& l) {
-  if (l.now == state::closed) return;
-  if (l.now == state::resting) return call_next(l);
-  if (l.now == state::connecting) {
+void failure_detector::advance(connection& c) {
+  if (c.now == state::closed) return;
+  if (c.now == state::paused) return try_next_address(c);
+  if (c.now == state::connecting) {
     int failed = 0;
     socklen_t size = sizeof failed;
-    getsockopt(l.fd, SOL_SOCKET, SO_ERROR, &failed, &size);
-    if (failed != 0 || monotonic_seconds() > l.until) return call_next(l);
-    l.now = state::connected;
-    l.until = monotonic_seconds() + proof_timeout_s;
-    return watch(l, false);
+    getsockopt(c.fd, SOL_SOCKET, SO_ERROR, &failed, &size);
+    if (failed != 0 || monotonic_seconds() > c.until) return try_next_address(c);
+    c.now = state::connected;
+    c.until = monotonic_seconds() + proof_timeout_s;
+    return watch(c, false);
   }
   std::array<char, sizeof(call)> bytes;
-  const std::size_t expected = l.now == state::unknown ? sizeof(call) : sizeof(std::uint64_t);
-  const ssize_t got = recv(l.fd, bytes.data(), expected - l.in.size(), MSG_DONTWAIT);
-  if (got > 0) l.in.append(bytes.data(), static_cast<std::size_t>(got));
-  const bool gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || monotonic_seconds() > l.until;
-  if (l.in.size() < expected && !gone) return;
-  if (l.now == state::connected) return answer_challenge(l);
-  l.now == state::called ? check_answer(l) : check_call(l);
+  const std::size_t expected = c.now == state::unverified ? sizeof(call) : sizeof(std::uint64_t);
+  const ssize_t got = recv(c.fd, bytes.data(), expected - c.in.size(), MSG_DONTWAIT);
+  if (got > 0) c.in.append(bytes.data(), static_cast<std::size_t>(got));
+  const bool gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR) || monotonic_seconds() > c.until;
+  if (c.in.size() < expected && !gone) return;
+  if (c.now == state::connected) return reply_to_challenge(c);
+  c.now == state::called ? verify_reply(c) : verify_call(c);
 }
 
-void failure_detector::answer_challenge(line& l) {
+void failure_detector::reply_to_challenge(connection& c) {
   std::uint64_t theirs = 0;
-  if (l.in.size() != sizeof theirs) return call_next(l);
-  std::memcpy(&theirs, l.in.data(), sizeof theirs);
-  l.in.clear();
-  l.challenge = next_challenge();
-  const call c{make_proof(job_.secret, proof_of::call, job_.here, l.peer, theirs), job_.here, 0, l.challenge};
-  l.out.assign(reinterpret_cast<const char*>(&c), sizeof c);
-  l.now = state::called;
-  l.until = monotonic_seconds() + proof_timeout_s;
-  write(l);
+  if (c.in.size() != sizeof theirs) return try_next_address(c);
+  std::memcpy(&theirs, c.in.data(), sizeof theirs);
+  c.in.clear();
+  c.challenge = next_challenge();
+  const call m{make_proof(job_.secret, proof_of::call, job_.here, c.peer, theirs), job_.here, 0, c.challenge};
+  c.out.assign(reinterpret_cast<const char*>(&m), sizeof m);
+  c.now = state::called;
+  c.until = monotonic_seconds() + proof_timeout_s;
+  write(c);
 }
 
-void failure_detector::check_answer(line& l) {
-  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, l.peer, job_.here, l.challenge);
-  if (l.in.size() != sizeof proof || std::memcmp(l.in.data(), &proof, sizeof proof) != 0) return call_next(l);
-  l.in.clear();
-  l.now = state::up;
+void failure_detector::verify_reply(connection& c) {
+  const std::uint64_t proof = make_proof(job_.secret, proof_of::reply, c.peer, job_.here, c.challenge);
+  if (c.in.size() != sizeof proof || std::memcmp(c.in.data(), &proof, sizeof proof) != 0) return try_next_address(c);
+  c.in.clear();
+  c.now = state::up;
 }
 
-void failure_detector::check_call(line& l) {
-  call c{};
-  const bool whole = l.in.size() == sizeof c;
-  if (whole) std::memcpy(&c, l.in.data(), sizeof c);
+void failure_detector::verify_call(connection& c) {
+  call m{};
+  const bool whole = c.in.size() == sizeof m;
+  if (whole) std::memcpy(&m, c.in.data(), sizeof m);
   const auto wanted = neighbours();
-  const bool known = std::any_of(lines_.begin(), lines_.end(), [&](auto& each) { return each->peer == c.from; });
-  const bool right = whole && c.proof == make_proof(job_.secret, proof_of::call, c.from, job_.here, l.challenge) &&
-                     c.from > job_.here && !known && std::binary_search(wanted.begin(), wanted.end(), c.from);
-  l.in.clear();
-  if (!right) return refuse(l);
-  l.peer = c.from;
-  l.now = state::up;
-  const std::uint64_t proof = make_proof(job_.secret, proof_of::answer, job_.here, l.peer, c.challenge);
-  l.out.append(reinterpret_cast<const char*>(&proof), sizeof proof);
-  write(l);
+  const bool known =
+      std::any_of(connections_.begin(), connections_.end(), [&](auto& each) { return each->peer == m.from; });
+  const bool right = whole && m.proof == make_proof(job_.secret, proof_of::call, m.from, job_.here, c.challenge) &&
+                     m.from > job_.here && !known && std::binary_search(wanted.begin(), wanted.end(), m.from);
+  c.in.clear();
+  if (!right) return refuse(c);
+  c.peer = m.from;
+  c.now = state::up;
+  const std::uint64_t proof = make_proof(job_.secret, proof_of::reply, job_.here, c.peer, m.challenge);
+  c.out.append(reinterpret_cast<const char*>(&proof), sizeof proof);
+  write(c);
 }
 
 // All neighbours have connected.
 void failure_detector::stop_listening() {
   ::close(std::exchange(listener_, -1));
-  for (const auto& l : lines_)
-    if (l->now == state::unknown) refuse(*l);
-  forget_refused();
+  for (const auto& c : connections_)
+    if (c->now == state::unverified) refuse(*c);
+  erase_refused();
 }
 
 }  // namespace plx::net::detail

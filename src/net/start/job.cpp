@@ -34,9 +34,12 @@ struct locality_info {
   std::string cores;     // host and processors that it may use
   std::string measures;  // "trace", "summary", both or nothing: all localities take part in the root's measurements
   std::string host;      // localities with the same value can share memory
+  std::string problem;   // an invalid argument; "": none
 };
 
-std::string text_of(const locality_info& c) { return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host; }
+std::string text_of(const locality_info& c) {
+  return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host + '\n' + printable(c.problem);
+}
 
 locality_info info_of(std::string_view text) {
   const auto line = [&text] {
@@ -46,7 +49,7 @@ locality_info info_of(std::string_view text) {
     return l;
   };
   locality_info c;
-  c.program = line(), c.cores = line(), c.measures = line(), c.host = line();
+  c.program = line(), c.cores = line(), c.measures = line(), c.host = line(), c.problem = line();
   return c;
 }
 
@@ -64,24 +67,59 @@ class no_transport final : public net::transport {
 
 std::string host_and_cores() { return fmt::format("{} {}", host_name(), fmt::join(detail::allowed_cores(), ",")); }
 
+// Each locality reports its own error: it may be the only one that has it, and the one that others would leave the
+// report to may be lost.
 template <class T>
-T or_throw(result<T> r, bool speaks = true) {
-  if (!r) throw job_error(r.error().message, speaks);
+T or_throw(result<T> r) {
+  if (!r) throw job_error(r.error().message, true);
   return std::move(r).value();
 }
 
-// Throws on the localities that differ from the root, and on the root if any locality differs.
-void compare_programs(net::bootstrap& b, const std::vector<locality_info>& infos, double deadline_s) {
+// The environment may be invalid on only one locality.
+runtime_options options_from_environment() {
+  int none = 0;
+  return or_throw(read_options(none, nullptr));
+}
+
+// Called by all localities, of which one reports the problem. A launcher ends all processes as soon as one has failed:
+// so the others wait until that one has destroyed its exception, after the report.
+[[noreturn]] void end_start(std::unique_ptr<net::bootstrap> peers, const std::string& problem, bool reports,
+                            double deadline_s) {
+  std::shared_ptr<net::bootstrap> all = std::move(peers);
+  const auto wait_for_all = [all, deadline_s](const void* = nullptr) noexcept {
+    try {
+      static_cast<void>(all->wait_for_all(deadline_s));  // fails if one has been killed
+    } catch (...) {                                      // out of memory
+    }
+  };
+  if (reports) throw job_error(problem, true, std::shared_ptr<const void>(nullptr, wait_for_all));
+  wait_for_all();
+  throw job_error(problem, false);
+}
+
+// Throws if any locality has an invalid argument. The first of them reports it.
+void compare_arguments(std::unique_ptr<net::bootstrap>& peers, const std::vector<locality_info>& infos,
+                       double deadline_s) {
+  const auto wrong =
+      std::find_if(infos.begin(), infos.end(), [](const locality_info& c) { return !c.problem.empty(); });
+  if (wrong == infos.end()) return;
+  const bool reports = static_cast<locality_id>(wrong - infos.begin()) == peers->here();
+  end_start(std::move(peers), wrong->problem, reports, deadline_s);
+}
+
+// Throws if any locality differs from the root, which reports it.
+void compare_programs(std::unique_ptr<net::bootstrap>& peers, const std::vector<locality_info>& infos,
+                      double deadline_s) {
   const auto same = [&infos](const locality_info& c) { return c.program == infos[0].program; };
   if (std::all_of(infos.begin(), infos.end(), same)) return;
-  const auto all = or_throw(b.exchange(net::describe_actions(), deadline_s), b.here() == 0);
+  const auto all = or_throw(peers->exchange(net::describe_actions(), deadline_s));
   const auto other = std::find_if_not(infos.begin(), infos.end(), same) - infos.begin();
   std::string how = net::difference_of_actions(all[0], all[static_cast<std::size_t>(other)]);
-  throw job_error(
-      fmt::format("localities 0 and {} run different programs: {} (here: locality 0); start the same binary "
-                  "everywhere",
-                  other, how.empty() ? "their layouts differ" : how),
-      b.here() == 0);
+  const std::string problem =
+      fmt::format("localities 0 and {} run different programs: {} (here: locality 0); start the same binary everywhere",
+                  other, how.empty() ? "their layouts differ" : how);
+  const bool reports = peers->here() == 0;
+  end_start(std::move(peers), problem, reports, deadline_s);
 }
 
 std::string measures_of(const probe::settings& s, bool always_sums) {
@@ -127,44 +165,45 @@ struct job::parts {
   std::unique_ptr<net::node> node;
 };
 
-job::job(int& argc, char** argv) {
-  job_options options;
+job::job(int& argc, char** argv, job_options options) {
+  static_cast<void>(options_from_environment());
   auto read = read_options(argc, argv);
-  // Only the first process reports an invalid argument.
-  if (!read) throw job_error(read.error().message, net::detail::is_first_launched());
-  options.runtime = *std::move(read);
-  start(std::move(options));
+  if (read) options.runtime = *std::move(read);
+  start(std::move(options), read ? "" : read.error().message);
 }
 
-job::job(job_options options) { start(std::move(options)); }
+job::job(job_options options) { start(std::move(options), ""); }
 
-void job::start(job_options options) {
+// `problem`: an invalid argument, which usually all localities have. They compare them, so that one reports it.
+// A locality that cannot meet the others reports its own instead of that.
+void job::start(job_options options, const std::string& problem) {
+  const auto or_problem = [&problem](auto r) {
+    if (!r && !problem.empty()) throw job_error(problem, true);
+    return or_throw(std::move(r));
+  };
   auto p = std::make_unique<parts>();
   p->stop_deadline_s = options.stop_deadline_s;
   const std::string_view wanted = or_throw(net::choose_transport());
-  or_throw(
-      net::collective::shared_memory_wanted());  // checked on each locality: the setting may be invalid on only one
-  p->peers = or_throw(net::find_bootstrap(wanted));
+  or_throw(net::collective::shared_memory_wanted());  // checked before this locality meets the others
+  if (options.runtime.measure == nullptr) options.runtime.measure = options_from_environment().measure;
+  p->peers = or_problem(net::find_bootstrap(wanted, options.start_deadline_s));
   net::bootstrap& peers = *p->peers;
-  const bool speaks = peers.here() == 0;
   std::unique_ptr<net::transport> carrier = std::make_unique<no_transport>();
-  if (peers.size() > 1) carrier = or_throw(net::find_transport(wanted, peers, options.start_deadline_s), speaks);
-  if (options.runtime.measure == nullptr)
-    options.runtime.measure =
-        std::make_shared<probe::settings>(or_throw(probe::settings_from_environment(), peers.here() == 0));
+  if (peers.size() > 1) carrier = or_problem(net::find_transport(wanted, peers, options.start_deadline_s));
   const locality_info mine{fmt::format("{} {:x}", PLX_NET_VERSION, fnv1a(net::describe_actions())), host_and_cores(),
-                           measures_of(*options.runtime.measure, options.summary), net::detail::host_key()};
+                           measures_of(*options.runtime.measure, options.summary), net::detail::host_key(), problem};
   std::vector<locality_info> infos;
-  for (const std::string& text : or_throw(peers.exchange(text_of(mine), options.start_deadline_s), speaks))
+  for (const std::string& text : or_problem(peers.exchange(text_of(mine), options.start_deadline_s)))
     infos.push_back(info_of(text));
-  compare_programs(peers, infos, options.start_deadline_s);
+  compare_arguments(p->peers, infos, options.start_deadline_s);
+  compare_programs(p->peers, infos, options.start_deadline_s);
   if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(infos, peers.here());
   set_apart(options.runtime, peers.here(), peers.size());
   options.runtime.locality = peers.here();
   std::vector<std::string> hosts;
   for (const locality_info& c : infos) hosts.push_back(c.host);
   net::collective::shm_offers mail;
-  if (peers.size() > 1) mail = or_throw(net::collective::offer_shm(peers, hosts, options.start_deadline_s), speaks);
+  if (peers.size() > 1) mail = or_throw(net::collective::offer_shm(peers, hosts, options.start_deadline_s));
   // From here on workers use the transport's library; the main thread must not use it until the node has stopped.
   p->home = std::make_unique<runtime>(options.runtime);
   p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
@@ -208,14 +247,15 @@ void job::gather() {
 
 /// Prints to stdout, as requested by the profile setting.
 void job::write_summary() {
-  const probe::settings& asked = *home().options().measure;
-  const auto all = net::summaries_of_all(node());
-  if (probe::has_word(asked.profile, "screen") || asked.profile == "1") {
+  const probe::settings& settings = *home().options().measure;
+  constexpr double after_failure_s = 2;  // of a job that has failed, whose other processes may have stopped
+  const auto all = net::summaries_of_all(node(), parts_->failed ? after_failure_s : parts_->stop_deadline_s / 2);
+  if (probe::has_word(settings.profile, "screen") || settings.profile == "1") {
     const std::string text = net::job_summary_text(all);
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
   }
-  if (auto r = net::write_job_summary(all, asked.output); !r) log_error("{}", r.error().message);
+  if (auto r = net::write_job_summary(all, settings.output); !r) log_error("{}", r.error().message);
 }
 
 void job::end_measuring() noexcept {
@@ -247,13 +287,7 @@ void job::fail(const std::exception_ptr& e) noexcept {
   } catch (const std::exception& x) {
     log_warning("the measurements of the localities could not be gathered: {}", x.what());
   }
-  try {
-    std::rethrow_exception(e);
-  } catch (const std::exception& x) {
-    parts_->node->get<net::termination>().fail(x.what());
-  } catch (...) {
-    parts_->node->get<net::termination>().fail("an exception that is not a std::exception");
-  }
+  parts_->node->get<net::termination>().fail(e);
 }
 
 void job::leave_out_summary() noexcept { parts_->summed = false; }

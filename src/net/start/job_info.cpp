@@ -71,7 +71,7 @@ std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id fr
 
 namespace {
 
-constexpr std::string_view protocol = "plx 2";  // to be incremented when a version cannot communicate with older ones
+constexpr std::string_view protocol = "plx 3";  // to be incremented when a version cannot communicate with older ones
 
 }  // namespace
 

@@ -27,7 +27,7 @@ result<job_secret> make_secret();
 std::uint64_t siphash(const job_secret& key, std::span<const std::byte> bytes) noexcept;
 
 /// The purpose of a proof.
-enum class proof_of : std::uint32_t { message = 1, call, answer, challenge };
+enum class proof_of : std::uint32_t { message = 1, call, reply, challenge };
 
 /// The proof of `from` for `to` (no_locality: for all), which cannot be made without the secret. `challenge`: 0 without
 /// one.

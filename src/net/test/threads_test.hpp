@@ -30,7 +30,7 @@ class queue_network {
     bool loss = false;
   };
   void put(locality_id to, message l) {
-    if (l.loss) ++losses_under_way_;
+    begin();
     const std::lock_guard guard(lock_);
     inboxes_[to].push_back(std::move(l));
   }
@@ -41,8 +41,11 @@ class queue_network {
     inboxes_[at].pop_front();
     return true;
   }
-  void loss_was_reported() { --losses_under_way_; }
-  [[nodiscard]] bool losses_under_way() const { return losses_under_way_ != 0; }
+  /// The network is busy between begin() and end(): while a message is being sent, and from put() until its receiver
+  /// has handled it.
+  void begin() { ++under_way_; }
+  void end() { --under_way_; }
+  [[nodiscard]] bool quiet() const { return under_way_ == 0; }
 
   /// The fate of messages with pieces.
   enum class piece_fate { arrive, fail, announced_too_large };
@@ -51,7 +54,7 @@ class queue_network {
  private:
   std::mutex lock_;
   std::vector<std::deque<message>> inboxes_;
-  std::atomic<int> losses_under_way_{0};  // loss messages that have not been received
+  std::atomic<int> under_way_{0};
 };
 
 class queue_transport final : public transport {
@@ -67,19 +70,28 @@ class queue_transport final : public transport {
       const auto* begin = static_cast<const std::byte*>(p.data);
       l.pieces.emplace_back(begin, begin + p.size_bytes);
     }
+    network_->begin();
     network_->put(to, std::move(l));
     m.sent(&m, true);
+    network_->end();
   }
   bool progress() noexcept override {
     queue_network::message l;
     if (!network_->take(here_, l)) return false;
+    handle(l);
+    network_->end();
+    return true;
+  }
+  [[nodiscard]] bool pending() const noexcept override { return false; }
+  bool stop(double) noexcept override { return true; }
+
+ private:
+  void handle(const queue_network::message& l) {
     if (l.loss) {
       if (lost_.insert(l.from).second) receiver_->lost(l.from, "the test reports it");
-      network_->loss_was_reported();
-      return true;
-    }
-    if (lost_.contains(l.from)) return true;
-    if (l.pieces.empty()) {
+    } else if (lost_.contains(l.from)) {
+      return;
+    } else if (l.pieces.empty()) {
       receiver_->arrived(l.from, l.head);
     } else {
       std::vector<place> places;
@@ -94,12 +106,8 @@ class queue_transport final : public transport {
         receiver_->pieces_arrived(l.from, a, !fail);
       }
     }
-    return true;
   }
-  [[nodiscard]] bool pending() const noexcept override { return false; }
-  bool stop(double) noexcept override { return true; }
 
- private:
   std::shared_ptr<queue_network> network_;
   const locality_id here_;
   receiver* receiver_ = nullptr;
@@ -118,7 +126,7 @@ class localities {
       nodes_.push_back(std::make_unique<node>(*runtimes_.back(), std::make_unique<queue_transport>(network_, i), i, n));
     }
   }
-  /// Runs f on one locality, and waits until no parcel is in flight.
+  /// Runs f on one locality, and then waits as settle() does.
   template <class F>
   void run(locality_id at, F f) {
     runtimes_[at]->run(f);
@@ -134,7 +142,6 @@ class localities {
   }
   /// Reports the loss of `which` to all others, and the loss of all others to it.
   void lose(locality_id which) {
-    some_lost_ = true;
     for (unsigned i = 0; i < nodes_.size(); ++i)
       if (i != which) network_->put(i, {which, {}, {}, true});
     for (unsigned i = 0; i < nodes_.size(); ++i)
@@ -142,26 +149,11 @@ class localities {
   }
   node& at(locality_id i) { return *nodes_[i]; }
   queue_network& network() { return *network_; }
-  /// Waits until all parcels have been handled; after a loss, until all know of it and the counts no longer change,
-  /// because some parcels were dropped.
+  /// Waits until all messages have been handled and the tasks of all parcels have ended, including those that notify
+  /// services of a loss. Parcels between localities that are lost for each other do not count.
   void settle() {
     const auto sleep = [] { std::this_thread::sleep_for(std::chrono::microseconds(100)); };
-    const bool notified = comes_true([this] { return !network_->losses_under_way(); }, sleep);
-    PLX_ASSERT(notified && "a locality was not notified of a loss");
-    std::uint64_t before = 0;
-    unsigned quiet = 0;
-    const bool settled = comes_true(
-        [&] {
-          std::uint64_t sent = 0, done = 0;
-          for (const auto& n : nodes_) done += n->parcels().done;
-          for (const auto& n : nodes_) sent += n->parcels().sent;
-          quiet = (some_lost_ ? sent + done == before : sent == done) ? quiet + 1 : 0;
-          before = sent + done;
-          return quiet == (some_lost_ ? 50u : 2u);
-        },
-        [&] {
-          if (some_lost_ || quiet == 0) sleep();
-        });
+    const bool settled = comes_true([this] { return is_quiescent(); }, sleep);
     PLX_ASSERT(settled && "parcels are still in flight, or are sent forever");
   }
   ~localities() {
@@ -170,10 +162,26 @@ class localities {
   }
 
  private:
+  [[nodiscard]] bool is_quiescent() const {
+    if (!network_->quiet()) return false;
+    std::vector<std::vector<locality_id>> lost(nodes_.size());  // of each locality
+    for (unsigned i = 0; i < nodes_.size(); ++i)
+      for (unsigned j = 0; j < nodes_.size(); ++j)
+        if (nodes_[i]->is_lost(j)) lost[i].push_back(j);
+    // `done` of all is read before `sent` of any: if they are equal, no task of a parcel was left in between.
+    std::uint64_t sent = 0, done = 0;
+    for (unsigned i = 0; i < nodes_.size(); ++i) {
+      const node::parcel_sums s = nodes_[i]->parcels_without(lost[i]);
+      if (s.of_lost != 0) return false;
+      done += s.done;
+    }
+    for (unsigned i = 0; i < nodes_.size(); ++i) sent += nodes_[i]->parcels_without(lost[i]).sent;
+    return sent == done && network_->quiet();
+  }
+
   std::shared_ptr<queue_network> network_;
   std::vector<std::unique_ptr<runtime>> runtimes_;
   std::vector<std::unique_ptr<node>> nodes_;
-  std::atomic<bool> some_lost_{false};
 };
 
 }  // namespace plx::net::test

@@ -21,6 +21,7 @@
 #include "net/distributed.hpp"
 #include "net/error.hpp"
 #include "net/group/call.hpp"
+#include "net/group/groups.hpp"
 #include "net/locality.hpp"
 #include "net/names.hpp"
 #include "net/start/termination.hpp"
@@ -142,18 +143,34 @@ TEST(UnsoundValues, ValuesThatTheEnumerationDoesNotHave) {
 }
 
 TEST(UnsoundValues, Termination) {
+  using lost = net::named_losses;
+  using round = net::termination::round_of;
   net::test::localities all(2);
   all.run_all([] { net::node_here().get<net::termination>().wait_for_all(); });
   all.run(1, [] {
-    send_raw("termination_arrived", 0, sender{none_such}, std::uint64_t{1});
-    send_raw("termination_arrived", 0, sender{1}, ~std::uint64_t{0});
-    send_raw("termination_arrived", 0, sender{1}, std::uint64_t{3});
-    send_raw("termination_finished", 0, sender{1}, std::uint64_t{1});
-    send_raw("termination_failed", 0, sender{none_such}, std::uint64_t{0});
+    const net::termination::counts none;
+    const round first{{0, 0}, 1}, far{{0, 1000}, 2}, of_one{{1, 1}, 2};
+    send_raw("termination_counts", 0, sender{none_such}, first, none);
+    send_raw("termination_counts", 0, sender{1}, far, none);               // a round that has not begun
+    send_raw("termination_counts", 0, sender{1}, round{{0, 0}, 3}, none);  // an end that is not due
+    send_raw("termination_counts", 0, sender{1}, round{{0, 0}, 0}, none);
+    send_raw("termination_counts", 0, sender{1}, first, none);                          // late: without effect
+    send_raw("termination_request", 0, sender{1}, far, lost{});                         // in the name of the root
+    send_raw("termination_request", 0, sender{1}, of_one, lost{{0, {0, false, "x"}}});  // without its receiver
+    send_raw("termination_request", 0, sender{1}, of_one, lost{{7, {7, false, "x"}}});
+    send_raw("termination_request", 0, sender{1}, of_one, lost{{1, {1, false, "x"}}, {0, {0, false, "x"}}});
+    send_raw("termination_ended", 0, sender{1}, std::uint64_t{2});
+    send_raw("termination_query", 0, sender{1}, std::uint64_t{3});
+    send_raw("termination_query", 0, sender{1}, std::uint64_t{0});
+    const net::loss_cause why{1, false, "x"};
+    send_raw("termination_failed", 0, sender{none_such}, none_such, why);
+    send_raw("termination_failed", 0, sender{1}, none_such, why);
+    send_raw("termination_failed", 0, sender{1}, locality_id{0}, why);  // of its receiver
+    send_raw("termination_failed", 0, sender{1}, locality_id{1}, net::loss_cause{none_such, false, "x"});
   });
-  wait_for_refused(all, 5);
+  wait_for_refused(all, 15);
   all.run_all([] { net::node_here().get<net::termination>().wait_for_all(); });  // as before
-  EXPECT_EQ(all.at(0).port().counts().refused, 5u);
+  EXPECT_EQ(all.at(0).port().counts().refused, 15u);
 }
 
 TEST(UnsoundValues, CreditsThatWereNotGiven) {
@@ -193,10 +210,18 @@ TEST(UnsoundValues, References) {
 }
 
 TEST(UnsoundValues, Losses) {
-  expect_refused(2, [] {
-    post<&net::detail::agas_settle_asked>(0, sender{1}, none_such);
-    send_raw("agas_settle_asked", 0, sender{none_such}, locality_id{1});
-    post<&net::detail::agas_settled>(0, sender{1}, none_such);  // no such request: ignored
+  expect_refused(8, [] {
+    using namespace net::detail;
+    const net::round_number first{0, 0}, none{0, 7}, of_one{1, 1};
+    post<&agas_settlement_request>(0, sender{1}, std::uint64_t{2});  // of all localities
+    send_raw("agas_settlement_request", 0, sender{none_such}, std::uint64_t{1});
+    post<&agas_settle>(0, sender{1}, none, net::named_losses{});                        // in the name of the root
+    post<&agas_settle>(0, sender{1}, of_one, net::named_losses{{0, {0, false, "x"}}});  // without its receiver
+    post<&agas_settle>(0, sender{1}, of_one, net::named_losses{{none_such, {none_such, false, "x"}}});
+    post<&agas_subtree_settled>(0, sender{1}, none);
+    post<&agas_settled>(0, sender{1}, none);
+    post<&agas_settled>(0, sender{1}, first);
+    post<&agas_settlement_request>(0, sender{1}, std::uint64_t{1});  // of a loss that is not known here: waits
   });
   net::test::localities all(2);
   all.run(0, [] {
@@ -243,7 +268,7 @@ TEST(UnsoundValues, CollectiveCalls) {
   sums();
   all.run(1, [] {
     using namespace net::collective;
-    group& g = find_group(net::node_here(), "sums", {0, 1, 2});
+    group& g = net::node_here().get<groups>().named("sums", {0, 1, 2});
     const auto say = [&](std::uint32_t rank, kind what) {
       send_raw("deliver", 0, sender{1}, address{g.id(), 1, rank, 0, what}, net::payload(std::size_t{100}));
     };
@@ -251,9 +276,13 @@ TEST(UnsoundValues, CollectiveCalls) {
     say(none_such, kind::all_reduce);
     say(1, kind::none);
     say(1, static_cast<kind>(60'000));
-    send_raw("group_ended", 0, sender{1}, g.id(), none_such, std::string("it was never there"));
+    using net::detail::failure;
+    send_raw("group_ended", 0, sender{1}, g.id(), origin_of_part{},
+             failure{failure::lost, none_such, 1, "it was never there"});
+    send_raw("group_ended", 0, sender{1}, g.id(), origin_of_part{},
+             failure{failure::lost, 1, none_such, "it was never there"});
   });
-  EXPECT_EQ(all.at(0).port().counts().refused, 5u);
+  EXPECT_EQ(all.at(0).port().counts().refused, 6u);
   sums();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.hpp"
+#include "rt/core/worker.hpp"
 
 namespace plx::net::detail {
 
@@ -10,14 +11,27 @@ result<void> process_transport::meet_others(bootstrap& b, double deadline_s) {
   auto met = exchange_job_info(b, deadline_s);
   if (!met) return met.error();
   job_ = std::move(met).value();
-  auto lines = failure_detector::listen(job_);
-  if (!lines) return lines.error();
-  detector_ = std::move(lines).value();
+  auto detector = failure_detector::listen(job_);
+  if (!detector) return detector.error();
+  detector_ = std::move(detector).value();
   return {};
+}
+
+void process_transport::wake(locality_id to) noexcept {
+  auto* m = new outgoing;
+  m->destination = to;
+  m->sent = woken;
+  lock_.send(*m, [this](transport_request& r) { issue_request(r); });
 }
 
 void process_transport::send(locality_id to, outgoing& m) noexcept {
   PLX_ASSERT(to < job_.size && to != job_.here, to);
+  if (m.pieces.empty()) {
+    const auto how = rings_.send(to, m.head);
+    if (how == near_rings::sending::sent_asleep) [[unlikely]]
+      wake(to);
+    if (how != near_rings::sending::left) return m.sent(&m, true);
+  }
   m.destination = to;
   lock_.send(m, [this](transport_request& r) { issue_request(r); });
 }
@@ -40,8 +54,9 @@ void process_transport::unlock() noexcept {
 
 bool process_transport::progress() noexcept {
   if (!lock_.try_take()) return false;  // a sending thread holds it for a moment
-  bool happened = advance();
-  if (now_ticks() >= next_check_) happened |= check_peers();
+  // Losses go before messages, in which other localities may report failures that follow from them.
+  bool happened = plx::detail::clock_of_poll() >= next_check_ && check_peers();
+  happened |= advance();
   unlock();
   return happened;
 }

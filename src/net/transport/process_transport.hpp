@@ -14,6 +14,7 @@
 #include "net/start/bootstrap.hpp"
 #include "net/start/failure_detector.hpp"
 #include "net/start/job_info.hpp"
+#include "net/transport/near_rings.hpp"
 #include "net/transport/remote_memory.hpp"
 #include "net/transport/transport.hpp"
 
@@ -107,6 +108,7 @@ class process_transport : public transport {
   [[nodiscard]] std::uint64_t refused() const noexcept final {
     return refused_.load(std::memory_order_relaxed) + detector_->refused();
   }
+  [[nodiscard]] near_counts near() const noexcept final { return rings_.counted(); }
 
  protected:
   /// Exchanges hosts and the secret of the job, and listens for the failure detector. To be called first.
@@ -126,14 +128,19 @@ class process_transport : public transport {
   virtual bool flush(ticks /*end*/) noexcept { return true; }
   virtual void all_finished() noexcept {}   ///< from now on peers disconnect because they stop
   virtual void give_up_all() noexcept = 0;  ///< discards what is unfinished and what arrives later
+  /// Whether the message only wakes its receiver, to which nothing is delivered.
+  [[nodiscard]] static bool only_wakes(const outgoing& m) noexcept { return m.sent == woken; }
 
   job_info job_;
   std::unique_ptr<failure_detector> detector_;
   std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   combining_lock lock_;
+  near_rings rings_;
 
  private:
   void issue_request(transport_request& r) noexcept;
+  void wake(locality_id to) noexcept;
+  static void woken(outgoing* m, bool) noexcept { delete m; }
 
   ticks next_check_ = 0;  // of the failure detector
 };

@@ -82,6 +82,13 @@ class receiver {
   virtual void lost(locality_id peer, std::string_view why) noexcept = 0;
 };
 
+/// Messages between localities of one host through shared memory, not by the library of the transport.
+struct near_counts {
+  std::uint64_t sent = 0, received = 0;
+  std::uint64_t full = 0;     ///< left to the library because the memory was full
+  std::uint64_t wakeups = 0;  ///< messages of the library that woke a sleeping receiver
+};
+
 class transport {
  public:
   virtual ~transport() = default;
@@ -111,6 +118,8 @@ class transport {
   virtual bool stop(double deadline_s) noexcept = 0;
   /// Messages and connections that were refused because they did not come from the job.
   [[nodiscard]] virtual std::uint64_t refused() const noexcept { return 0; }
+  /// All 0 if the transport does not use shared memory of its own. From any thread.
+  [[nodiscard]] virtual near_counts near() const noexcept { return {}; }
   /// Direct access to memory of other localities; null: the transport only has messages.
   [[nodiscard]] virtual remote_memory* memory() noexcept { return nullptr; }
 };

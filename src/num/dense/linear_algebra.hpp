@@ -7,11 +7,17 @@
 #pragma once
 
 #include <complex>
+#include <span>
 #include <vector>
 
 #include "num/dense/matrix.hpp"
 
 namespace plx {
+
+/// Takes the memory in which the BLAS works, for that many threads at once and for the rest of the program: when memory
+/// runs out later, OpenBLAS would try again forever. Errors: std::bad_alloc. Cost: address space, 128 MiB per thread,
+/// for the first 48 threads; only what is used becomes memory.
+void reserve_workspaces(unsigned threads);
 
 /// How an operand of a product enters: as it is, transposed, or transposed and complex conjugate.
 enum class transposed { no, yes, conjugate };
@@ -26,6 +32,9 @@ void multiply(std::complex<double> alpha, matrix_view<const std::complex<double>
 /// y = alpha op(a) x + beta y. Shapes: op(a) [m][n], x [n], y [m], contiguous.
 void multiply_vector(double alpha, matrix_view<const double> a, const double* x, double beta, double* y,
                      transposed op = transposed::no);
+
+/// y_i = columns[i] . x, for columns at any places. Shapes: columns and y [n], each column and x [k], contiguous.
+void multiply_columns(int n, int k, const double* const* columns, const double* x, double* y);
 
 /// a += alpha x y^T. Shapes: x [rows], y [columns], y with the given increment.
 void add_outer(double alpha, const double* x, const double* y, matrix_view<double> a, int y_increment = 1);
@@ -55,5 +64,13 @@ struct general_eigensystem {
 };
 /// Requires: a square. Errors: an assertion if the iteration does not converge. Cost: about 25 n^3.
 general_eigensystem diagonalize(matrix_view<std::complex<double>> a);
+
+/// The eigenvalue with the largest real part of a general matrix, or of a W with W = diag(weights), by at most
+/// `most_steps` steps of Arnoldi's process from a fixed vector: exact but for rounding up to as many rows; above, to
+/// the accuracy that these steps reach, best for an eigenvalue apart from the others. NaN if an element is not finite.
+/// Shapes: a: [n][n], n >= 1; weights: [n], or none. Requires: most_steps >= 1. Cost: most_steps products of a with a
+/// vector, and diagonalize() of as many rows.
+std::complex<double> leading_eigenvalue(matrix_view<const std::complex<double>> a,
+                                        std::span<const std::complex<double>> weights = {}, int most_steps = 40);
 
 }  // namespace plx

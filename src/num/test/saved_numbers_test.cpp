@@ -17,6 +17,7 @@ TEST(SavedNumbers, AreReadBackWithTheSameBits) {
   w.add(-0.0);
   w.add(std::vector<double>{0.1, 0.2});
   w.add(m);
+  w.add_unsigned(0xfedcba9876543210);
   number_reader r(all);
   EXPECT_TRUE(std::signbit(r.number()));
   EXPECT_EQ(r.numbers(), (std::vector<double>{0.1, 0.2}));
@@ -25,6 +26,8 @@ TEST(SavedNumbers, AreReadBackWithTheSameBits) {
   EXPECT_EQ(same.stride(), 5);
   EXPECT_EQ(same.rows(), 2);
   EXPECT_EQ(same(1, 2), m(1, 2));
+  EXPECT_FALSE(r.is_complete());
+  EXPECT_EQ(r.unsigned_integer(), 0xfedcba9876543210);
   EXPECT_TRUE(r.is_complete());
 }
 

@@ -6,10 +6,12 @@
 #include <cstring>
 #include <exception>
 #include <optional>
+#include <span>
 
 #include "base/assert.hpp"
 #include "gpu/buffer.hpp"
 #include "gpu/stream.hpp"
+#include "num/dense/linear_algebra.hpp"
 #include "parquet/device/grid_tables.hpp"
 #include "parquet/device/operations.hpp"
 #include "parquet/equations/rotation.hpp"
@@ -217,8 +219,9 @@ void resident_vertices::find_eigenvalues(std::span<slab_report> reports) {
   const int n = grid_.rows(0);
   for_loop({probe::register_name("parquet/eigenvalue"), probe::no_key}, 0, 4 * grid_.n_momenta(), [&](int i) {
     const complex* w = on_->host_weights.data() + 4 * grid_.row_offset(i / 4) + static_cast<std::size_t>(i % 4) * n;
+    const complex* gamma = on_->gamma.data() + grid_.offset(i / 4, all_channels[i % 4]);
     reports[i / 4].eigenvalues[i % 4] =
-        leading_eigenvalue({on_->gamma.data() + grid_.offset(i / 4, all_channels[i % 4]), n, n, n}, {w, w + n});
+        leading_eigenvalue({gamma, n, n, n}, std::span(w, static_cast<std::size_t>(n))).real();
   });
 }
 

@@ -1,6 +1,7 @@
 #include "parquet/distribution/rotation_exchange.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <stdexcept>
@@ -8,8 +9,12 @@
 
 #include "base/clock.hpp"
 #include "net/action.hpp"
+#include "net/archive.hpp"
 #include "net/coalescing.hpp"
 #include "net/collectives.hpp"
+#include "net/parcels/collector.hpp"
+#include "parquet/distribution/exchange_place.hpp"
+#include "parquet/distribution/network_use.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/future.hpp"
 #include "rt/thread.hpp"
@@ -18,77 +23,19 @@ namespace plx::parquet {
 
 using complex = std::complex<double>;
 
-namespace {
-
-// The exchange of this locality.
-class exchange_place final : public net::service {
- public:
-  explicit exchange_place(net::node& n) : node_(n) {}
-
-  // Access to the exchange, which is not destroyed before this object; null if there is none.
-  class access {
-   public:
-    // seq_cst: either this finds no exchange, or leave() finds this user.
-    explicit access(exchange_place& p) : users_(p.users_) {
-      users_.fetch_add(1, std::memory_order_seq_cst);
-      exchange_ = p.current_.load(std::memory_order_seq_cst);
-    }
-    ~access() { users_.fetch_sub(1, std::memory_order_release); }  // pairs with leave()
-    access(const access&) = delete;
-    access& operator=(const access&) = delete;
-    rotation_exchange* get() const noexcept { return exchange_; }
-
-   private:
-    std::atomic<int>& users_;
-    rotation_exchange* exchange_;
-  };
-
-  void enter(rotation_exchange& e) { current_.store(&e, std::memory_order_seq_cst); }
-  // From the return on, nothing uses the exchange or its listener. Users do not wait for messages.
-  void leave() {
-    current_.store(nullptr, std::memory_order_seq_cst);
-    while (users_.load(std::memory_order_seq_cst) != 0) this_thread::yield();
-  }
-  void peer_lost(locality_id which) override {
-    const access here(*this);
-    if (here.get() != nullptr) here.get()->peer_lost(which);
-  }
-  bool any_lost() const {
-    for (locality_id i = 0; i < node_.size(); ++i)
-      if (node_.is_lost(i)) return true;
-    return false;
-  }
-
- private:
-  net::node& node_;
-  std::atomic<rotation_exchange*> current_{nullptr};
-  std::atomic<int> users_{0};
-};
-
-template <class... Message>
-void receive_here(const Message&... m) {
-  auto& place = net::node_here().get<exchange_place>();
-  const exchange_place::access here(place);
-  if (here.get() != nullptr) return here.get()->receive(m...);
-  // After a loss this locality may end its rotation earlier than the sender.
-  if (!place.any_lost()) throw std::runtime_error("a row of a vertex for a locality that does not rotate");
-}
-
-}  // namespace
-
-void parquet_store_row(std::uint64_t number, const std::vector<complex>& values) { receive_here(number, values); }
-void parquet_store_block(const rotation_block& block, const buffer<complex>& values) { receive_here(block, values); }
-
 // While it exists, actions find the exchange.
 class rotation_exchange::presence {
  public:
-  explicit presence(rotation_exchange& e) : place_(net::node_here().get<exchange_place>()) { place_.enter(e); }
-  ~presence() { place_.leave(); }
+  explicit presence(rotation_exchange& e) : place_(net::node_here().get<exchange_place>()), exchange_(e) {
+    place_.enter(e, e.number_);
+  }
+  ~presence() { place_.leave(exchange_.number_, exchange_.receives_); }
   presence(const presence&) = delete;
   presence& operator=(const presence&) = delete;
 
  private:
   exchange_place& place_;
+  const rotation_exchange& exchange_;
 };
 
 // The end of a rotation: all slabs are complete, or a locality is lost.
@@ -153,6 +100,39 @@ class rotation_exchange::window {
   std::deque<future<void>> on_way_;
 };
 
+// Bounds the rows on their way: their receivers report what they have stored.
+class rotation_exchange::room {
+ public:
+  // Waits until that many numbers may be sent. Throws the reason if a locality is lost.
+  void take(std::size_t numbers) {
+    std::unique_lock guard(lock_);
+    changed_.wait(guard, [this] { return lost_ != nullptr || taken_ < most; });
+    if (lost_ != nullptr) std::rethrow_exception(lost_);
+    taken_ += static_cast<std::int64_t>(numbers);
+  }
+  void give_back(std::size_t numbers) {
+    {
+      const std::lock_guard guard(lock_);
+      taken_ -= static_cast<std::int64_t>(numbers);
+    }
+    changed_.notify_all();
+  }
+  void fail(std::exception_ptr e) {
+    {
+      const std::lock_guard guard(lock_);
+      if (lost_ == nullptr) lost_ = std::move(e);
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::int64_t most = blocks_on_way * block_numbers;
+  mutex lock_;
+  condition_variable changed_;
+  std::int64_t taken_ = 0;
+  std::exception_ptr lost_;
+};
+
 rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& members, rotation_form form)
     : grid_(grid),
       team_(members),
@@ -160,24 +140,30 @@ rotation_exchange::rotation_exchange(const vertex_grid& grid, const team& member
       map_(grid),
       locks_(2 * static_cast<std::size_t>(grid.bosons())),
       window_(std::make_unique<window>()),
+      room_(std::make_unique<room>()),
       completion_(std::make_unique<completion>()) {
   for (unsigned rank = 0; rank <= team_.size(); ++rank) firsts_.push_back(grid.first_slab(rank, team_.size()));
   for (unsigned rank = 0; rank < team_.size(); ++rank) runs_.push_back(runs_of(grid, firsts_[rank], firsts_[rank + 1]));
   const int own = firsts_[team_.rank() + 1] - firsts_[team_.rank()];
   missing_ = std::vector<std::atomic<std::int64_t>>(2 * static_cast<std::size_t>(own));
-  if (form_ == rotation_form::rows) coalesce<&parquet_store_row>(no_coalescing);
-  if (form_ == rotation_form::coalesced) coalesce<&parquet_store_row>({.parcels = 128, .interval_us = 1000});
-  if (form_ == rotation_form::adaptive) coalesce<&parquet_store_row>(plx::adaptive);
+  stored_ = std::vector<std::atomic<std::size_t>>(team_.size());
+  row_action_ = net::find_action("plx::parquet::parquet_store_row").value()->index;
+  if (form_ != rotation_form::packed && !user_coalesces(row_action_)) coalesce<&parquet_store_row>(setting_of(form_));
+  number_ =
+      1 + team_.communicator().all_reduce(net::node_here().get<exchange_place>().last_number(), plx::maximum()).get();
   presence_ = std::make_unique<presence>(*this);
   team_.communicator().barrier().get();
 }
 
 rotation_exchange::~rotation_exchange() = default;
 
+void rotation_exchange::rows_stored(std::uint64_t numbers) { room_->give_back(numbers); }
+
 void rotation_exchange::prepare(const propagator& g, complex* gamma) {
   const int first = firsts_[team_.rank()], last = firsts_[team_.rank() + 1];
   gamma_ = gamma;
   listener_ = nullptr;
+  receives_ = true;
   const vertex_reader beyond(grid_, g, nullptr);
   for_loop({probe::register_name("parquet/beyond"), probe::no_key}, first, last, [&](int s) {
     const transfer q = grid_.transfer_of(s);
@@ -202,8 +188,10 @@ void rotation_exchange::prepare(const propagator& g, complex* gamma) {
 
 void rotation_exchange::peer_lost(locality_id which) {
   const auto& members = team_.communicator().members();
-  if (std::find(members.begin(), members.end(), which) != members.end())
-    completion_->fail(net::node_here().loss_of(which));
+  if (std::find(members.begin(), members.end(), which) == members.end()) return;
+  const std::exception_ptr loss = net::node_here().loss_of(which);
+  completion_->fail(loss);
+  room_->fail(loss);
 }
 
 // The next steps of a job with at most `most` numbers together, or one step: f(step, source momenta, numbers).
@@ -308,11 +296,16 @@ void rotation_exchange::send_blocks(const vertex_reader& local, const job& j, ro
     if (size == 0) return;
     buffer<complex> values(size);
     fill(local, j, at, values.data(), size);
-    const rotation_block block{
-        static_cast<std::uint32_t>(j.r),           team_.rank(), static_cast<std::uint32_t>(j.source_run),
-        static_cast<std::uint32_t>(at.target_run), j.sign,       at.column};
+    const rotation_block block{static_cast<std::uint32_t>(j.r),
+                               team_.rank(),
+                               static_cast<std::uint32_t>(j.source_run),
+                               static_cast<std::uint32_t>(at.target_run),
+                               j.sign,
+                               at.column,
+                               number_};
     window_->add(async<&parquet_store_block>(team_.communicator().members()[j.to], block, std::move(values)));
     work.sent_bytes += static_cast<double>(size) * sizeof(complex);
+    ++work.parcels;
     ++work.messages;
   }
 }
@@ -326,22 +319,24 @@ void rotation_exchange::send_rows(const vertex_reader& local, const job& j, rota
     const std::size_t step = 2 * static_cast<std::size_t>(grid_.n_momenta());
     for (int target = run.momenta.first; columns.count > 0 && target < run.momenta.last; ++target)
       for (int q = source.momenta.first; q < source.momenta.last; ++q) {
-        std::vector<complex> values(columns.count * step);
+        parquet_row row{std::vector<complex>(columns.count * step)};
         for (int c = 0; c < columns.count; ++c)
           map_.gather(local, {j.r, source_m, {run.frequency, {target, target + 1}}, columns.first + c}, {q, q + 1},
-                      values.data() + c * step);
+                      row.values.data() + c * step);
         const std::uint64_t slab =
             static_cast<std::uint64_t>(j.r) * grid_.n_slabs() + grid_.slab({target, run.frequency});
         const std::uint64_t number =
             (slab * (2 * grid_.bosons() - 1) + source_m + grid_.bosons() - 1) * grid_.n_momenta() + q;
-        work.sent_bytes += static_cast<double>(values.size()) * sizeof(complex);
-        ++work.messages;
-        post<&parquet_store_row>(team_.communicator().members()[j.to], number, std::move(values));
+        work.sent_bytes += static_cast<double>(row.values.size()) * sizeof(complex);
+        ++work.parcels;
+        room_->take(row.values.size());
+        post<&parquet_store_row>(team_.communicator().members()[j.to], number_, number, std::move(row));
       }
   }
 }
 
-void rotation_exchange::receive(std::uint64_t number, const std::vector<complex>& values) {
+auto rotation_exchange::receive(std::uint64_t number, const parquet_row& row) -> stored_report {
+  const std::vector<complex>& values = row.values;
   const std::uint64_t n_momenta = grid_.n_momenta(), n_m = 2 * grid_.bosons() - 1, n_slabs = grid_.n_slabs();
   if (number >= all_rotations.size() * n_slabs * n_m * n_momenta)
     throw std::runtime_error("a row of a vertex with an impossible number");
@@ -364,6 +359,15 @@ void rotation_exchange::receive(std::uint64_t number, const std::vector<complex>
                own);
   }
   arrived(ph, target, columns.count);
+  return stored(grid_.slab({q, std::abs(source_m)}), values.size());
+}
+
+// A report to the owner of the source, for several rows together.
+auto rotation_exchange::stored(int source, std::size_t numbers) -> stored_report {
+  const auto owner = std::upper_bound(firsts_.begin(), firsts_.end(), source) - firsts_.begin() - 1;
+  // relaxed: only sums count.
+  const std::size_t before = stored_[owner].fetch_add(numbers, std::memory_order_relaxed), now = before + numbers;
+  return {team_.communicator().members()[owner], (now / report_numbers - before / report_numbers) * report_numbers};
 }
 
 // In the order in which they begin: the particle-hole channels first, and values for others before local ones.
@@ -381,7 +385,9 @@ auto rotation_exchange::jobs() const -> std::vector<job> {
 
 rotation_work rotation_exchange::rotate(const vertex_reader& local, rotation_listener& listener) {
   try {
-    return send_and_wait(local, listener);
+    const auto work = send_and_wait(local, listener);
+    receives_ = false;
+    return work;
   } catch (...) {
     presence_.reset();  // others may still send
     throw;
@@ -389,6 +395,8 @@ rotation_work rotation_exchange::rotate(const vertex_reader& local, rotation_lis
 }
 
 rotation_work rotation_exchange::send_and_wait(const vertex_reader& local, rotation_listener& listener) {
+  const net::parcel_port& port = net::node_here().port();
+  const std::uint64_t messages_before = port.counts_of(row_action_).messages;
   const double begin = monotonic_seconds();
   const int first = firsts_[team_.rank()], last = firsts_[team_.rank() + 1];
   listener_ = &listener;
@@ -416,7 +424,12 @@ rotation_work rotation_exchange::send_and_wait(const vertex_reader& local, rotat
   rotation_work work;
   for (const auto& w : works) {
     work.sent_bytes += w.sent_bytes;
+    work.parcels += w.parcels;
     work.messages += w.messages;
+  }
+  if (form_ != rotation_form::packed) {
+    work.messages = static_cast<std::int64_t>(port.counts_of(row_action_).messages - messages_before);
+    work.how = coalescing_of(row_action_);
   }
   work.seconds = monotonic_seconds() - begin;
   return work;

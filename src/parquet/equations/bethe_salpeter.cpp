@@ -64,7 +64,7 @@ double symmetrize(channel c, const std::int32_t* partners, matrix_view<complex> 
       if (ph) {
         if (before(j, i) || before(a, b) || before(b, a)) continue;
         const complex mean = 0.25 * (phi(i, j) + phi(j, i) + std::conj(phi(a, b)) + std::conj(phi(b, a)));
-        change = std::max(change, std::abs(mean - phi(i, j)));
+        if (const complex d = mean - phi(i, j); may_exceed(change, d)) change = std::max(change, std::abs(d));
         phi(i, j) = phi(j, i) = mean;
         phi(a, b) = phi(b, a) = std::conj(mean);
       } else {
@@ -73,54 +73,12 @@ double symmetrize(channel c, const std::int32_t* partners, matrix_view<complex> 
           continue;
         const complex mean = 0.125 * (phi(i, j) + phi(j, i) + phi(a, b) + phi(b, a) +
                                       odd * (phi(a, j) + phi(j, a) + phi(i, b) + phi(b, i)));
-        change = std::max(change, std::abs(mean - phi(i, j)));
+        if (const complex d = mean - phi(i, j); may_exceed(change, d)) change = std::max(change, std::abs(d));
         phi(i, j) = phi(j, i) = phi(a, b) = phi(b, a) = mean;
         phi(a, j) = phi(j, a) = phi(i, b) = phi(b, i) = odd * mean;
       }
     }
   return change;
-}
-
-double leading_eigenvalue(matrix_view<const complex> gamma, const std::vector<complex>& weights, int steps) {
-  const int n = gamma.rows;
-  steps = std::min(steps, n);
-  complex_matrix basis(n, steps + 1), h(steps, steps);
-  // A start vector without symmetry, the same in each run.
-  double x = 0.5, norm = 0;
-  for (int i = 0; i < n; ++i) {
-    x = std::fmod(x * 997 + 0.1234567, 1.0);
-    basis(i, 0) = x - 0.25;
-    norm += std::norm(basis(i, 0));
-  }
-  for (int i = 0; i < n; ++i) basis(i, 0) /= std::sqrt(norm);
-  std::vector<complex> scaled(n);
-  int done = 0;
-  while (done < steps) {
-    complex* next = basis.column(done + 1);
-    for (int i = 0; i < n; ++i) scaled[i] = weights[i] * basis(i, done);
-    multiply(complex(1), gamma, {scaled.data(), n, 1, n}, complex(0), {next, n, 1, n});
-    for (int pass = 0; pass < 2; ++pass)  // twice is enough for orthogonality
-      for (int j = 0; j <= done; ++j) {
-        complex overlap = 0;
-        for (int i = 0; i < n; ++i) overlap += std::conj(basis(i, j)) * next[i];
-        for (int i = 0; i < n; ++i) next[i] -= overlap * basis(i, j);
-        h(j, done) += overlap;
-      }
-    double length = 0;
-    for (int i = 0; i < n; ++i) length += std::norm(next[i]);
-    length = std::sqrt(length);
-    ++done;
-    if (!(length > 1e-12) || done == steps) break;
-    h(done, done - 1) = length;
-    for (int i = 0; i < n; ++i) next[i] /= length;
-  }
-  for (int j = 0; j < done; ++j)
-    for (int i = 0; i < done; ++i)
-      if (!std::isfinite(h(i, j).real()) || !std::isfinite(h(i, j).imag())) return h(i, j).real() * 0 + NAN;
-  const auto values = diagonalize(h.view().block(0, 0, done, done)).values;
-  double largest = -HUGE_VAL;
-  for (const auto& v : values) largest = std::max(largest, v.real());
-  return largest;
 }
 
 }  // namespace plx::parquet

@@ -34,6 +34,14 @@ void solve_bethe_salpeter(matrix_view<const std::complex<double>> gamma,
                           const std::vector<std::complex<double>>& weights, matrix_view<std::complex<double>> f,
                           matrix_view<std::complex<double>> phi);
 
+/// False only if |z| < largest, also after rounding: a maximum of sizes needs hypot(), some 20 ns, for few elements.
+/// The squares are compared with a margin far above their rounding errors; where they underflow, or for NaN, it is
+/// true.
+inline bool may_exceed(double largest, std::complex<double> z) noexcept {
+  const double square = z.real() * z.real() + z.imag() * z.imag();
+  return !(largest > 1e-150 && square < 0.999 * (largest * largest));
+}
+
 /// Replaces the reducible vertex of a slab by its mean over the symmetries that keep the slab: exchange of k and k',
 /// of the two lines of each pair (odd in the triplet channel), and time reversal. Returns the largest change.
 /// Shape: phi [rows][rows].
@@ -43,10 +51,5 @@ double symmetrize(channel c, const std::int32_t* partners, matrix_view<std::comp
 /// The row of the other line of the pair of each row: -(k + q) for particle-hole, by inversion; q - k for
 /// particle-particle. Both reverse the order of the slab's frequencies. Shape: [rows(m)].
 std::vector<std::int32_t> slab_partners(const vertex_grid& grid, bool particle_hole, transfer q);
-
-/// The largest real part of the eigenvalues of gamma W, by at most `steps` steps of Arnoldi's iteration: where it
-/// reaches 1, the channel is unstable. Cost: steps * rows^2.
-double leading_eigenvalue(matrix_view<const std::complex<double>> gamma,
-                          const std::vector<std::complex<double>>& weights, int steps = 24);
 
 }  // namespace plx::parquet

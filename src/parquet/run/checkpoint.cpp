@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/file.hpp"
 #include "base/text.hpp"
@@ -15,9 +14,9 @@ namespace {
 
 using complex = std::complex<double>;
 
-const checkpoint_kind kind = {"plx-parquet", 1};
-constexpr const char* may_change[] = {"loop.iterations", "network.rotation", "run.device", "memory.limit_gb",
-                                      "output.checkpoint_interval_s"};
+const checkpoint_kind kind = {"plx-parquet", 3};
+constexpr const char* may_change[] = {"loop.iterations", "network.rotation", "run.device",
+                                      "memory.limit_gb", "output.hdf5",      "output.checkpoint_interval_s"};
 
 std::vector<double> numbers_of(const parquet_checkpoint& c) {
   std::vector<double> numbers;
@@ -25,18 +24,13 @@ std::vector<double> numbers_of(const parquet_checkpoint& c) {
   to.add(static_cast<double>(c.finished.size()));
   for (const auto& run : c.finished) {
     for (const double x : {static_cast<double>(run.frequencies), static_cast<double>(run.iterations),
-                           run.converged ? 1.0 : 0.0, run.residual, run.density})
+                           run.converged ? 1.0 : 0.0, run.residual, run.density, static_cast<double>(run.largest.of),
+                           static_cast<double>(run.largest.momentum), run.largest.eigenvalue})
       to.add(x);
     to.add(run.values);
   }
   to.add(c.present);
-  to.add(static_cast<double>(c.parts.mark));
-  to.add(static_cast<double>(c.parts.checksums.size()));
-  for (const std::uint64_t first : c.parts.firsts) to.add(static_cast<double>(first));
-  for (const std::uint64_t sum : c.parts.checksums) {  // integers above 2^53
-    to.add(static_cast<double>(sum >> 32));
-    to.add(static_cast<double>(sum & 0xffffffff));
-  }
+  save_parts(to, c.parts);
   return numbers;
 }
 
@@ -49,18 +43,14 @@ bool read_numbers(const std::vector<double>& numbers, parquet_checkpoint& c) {
     run.converged = from.number() != 0;
     run.residual = from.number();
     run.density = from.number();
+    run.largest.of = all_channels[from.integer<std::size_t>() % all_channels.size()];
+    run.largest.momentum = from.integer<int>();
+    run.largest.eigenvalue = from.number();
     run.values = from.numbers();
   }
   c.present = from.numbers();
-  c.parts.mark = from.integer<std::uint64_t>();
-  c.parts.checksums.resize(std::min(from.integer<std::size_t>(), numbers.size()));
-  if (!c.parts.checksums.empty()) c.parts.firsts.resize(c.parts.checksums.size() + 1);
-  for (auto& first : c.parts.firsts) first = from.integer<std::uint64_t>();
-  for (auto& sum : c.parts.checksums) {
-    sum = from.integer<std::uint64_t>() << 32;
-    sum |= from.integer<std::uint64_t>();
-  }
-  return from.is_complete() && c.present.empty() == c.parts.checksums.empty();
+  c.parts = load_parts(from, numbers.size());
+  return from.is_complete() && c.present.empty() == c.parts.empty();
 }
 
 std::span<const double> doubles(const complex* values, std::size_t n) {
@@ -82,11 +72,22 @@ std::uint64_t checksum_of(const std::vector<std::uint64_t>& sums) {
 
 }  // namespace
 
-std::string checkpoint_file(const std::string& folder) { return folder + "/checkpoint.h5"; }
-
-std::string checkpoint_part_file(const std::string& folder, std::uint64_t mark, std::size_t index) {
-  return fmt::format("{}/checkpoint-{}-{}.h5", folder, mark, index);
+finished_run run_of(const parquet_solution& s) {
+  return {s.grid->frequencies(), s.last.iteration + 1, s.converged, s.last.residual,
+          s.green->density(),    leading_of(s.last),   {}};
 }
+
+std::string warning_of(const finished_run& run, const qmc::cluster& lattice) {
+  if (!run.converged || !(run.largest.eigenvalue > 1)) return {};
+  const auto q = lattice.momentum(run.largest.momentum % lattice.n_sites());
+  return fmt::format(
+      "warning: grid.frequencies {}: expected eigenvalues below 1, found {:.4g}, {}, at ({:.3g}, {:.3g}): that "
+      "susceptibility diverges on the way from weak coupling to this solution, which is not the physical one; use a "
+      "smaller model.u, or a higher model.temperature",
+      run.frequencies, run.largest.eigenvalue, name_of(run.largest.of), q[0], q[1]);
+}
+
+std::string checkpoint_file(const std::string& folder) { return folder + "/checkpoint.h5"; }
 
 result<void> write_parquet_checkpoint(const std::string& folder, const parquet_checkpoint& c) {
   return write_run_checkpoint(checkpoint_file(folder), kind, {c.build, c.options, c.table_bytes, numbers_of(c)});
@@ -126,28 +127,14 @@ result<std::uint64_t> write_checkpoint_part(const std::string& folder, std::uint
   return checksum_of(sums);
 }
 
-void remove_other_parts(const std::string& folder, const checkpoint_parts& kept) {
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < kept.checksums.size(); ++i)
-    names.push_back(checkpoint_part_file(folder, kept.mark, i).substr(folder.size() + 1));
-  std::error_code failed;
-  std::vector<std::filesystem::path> others;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, failed)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with("checkpoint-") && name.ends_with(".h5") &&
-        std::find(names.begin(), names.end(), name) == names.end())
-      others.push_back(entry.path());
-  }
-  for (const auto& path : others) std::filesystem::remove(path, failed);
-}
-
 result<void> checkpoint_reader::read(int first_slab, int last_slab,
                                      const std::vector<std::span<complex>>& vectors) const {
   const checkpoint_parts& parts = checkpoint_.parts;
-  if (parts.firsts.front() != 0 || parts.firsts.back() != static_cast<std::uint64_t>(grid_.n_slabs()))
-    return damaged_checkpoint(
-        checkpoint_file(folder_),
-        fmt::format("its parts have {}, expected {}", plural(parts.firsts.back(), "slab"), grid_.n_slabs()));
+  const auto all_slabs = static_cast<std::uint64_t>(grid_.n_slabs());
+  if (const std::uint64_t found = parts.empty() ? 0 : parts.firsts.back(); found != all_slabs)
+    return damaged_checkpoint(checkpoint_file(folder_),
+                              fmt::format("its parts have {}, expected {}", plural(found, "slab"), all_slabs));
+  if (!parts.have(all_slabs)) return damaged_checkpoint(checkpoint_file(folder_), "its parts overlap");
   const std::size_t own = grid_.slab_offset(first_slab);
   const auto lock = hdf5_lock();
   for (std::size_t p = 0; p < parts.checksums.size(); ++p) {

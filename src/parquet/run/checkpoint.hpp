@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "io/checkpoint_parts.hpp"
 #include "parquet/run/options.hpp"
 #include "parquet/solver/solver.hpp"
 
@@ -24,15 +25,13 @@ struct finished_run {
   int frequencies = 0, iterations = 0;
   bool converged = false;
   double residual = 0, density = 0;
+  leading largest;             // eigenvalue of all channels and momenta
   std::vector<double> values;  // those that are extrapolated
 };
-
-/// The parts of the vectors of a run.
-struct checkpoint_parts {
-  std::uint64_t mark = 0;                // in the names of the parts
-  std::vector<std::uint64_t> firsts;     // slabs, of each part; and the end
-  std::vector<std::uint64_t> checksums;  // of each part
-};
+/// The run of a solution, without values.
+finished_run run_of(const parquet_solution& s);
+/// One line if a converged run lies beyond an instability, its largest eigenvalue above 1; otherwise empty.
+std::string warning_of(const finished_run& run, const qmc::cluster& lattice);
 
 struct parquet_checkpoint {
   std::string build;    // the program that wrote it, for people
@@ -40,20 +39,17 @@ struct parquet_checkpoint {
   std::vector<std::uint64_t> table_bytes;
   std::vector<finished_run> finished;
   std::vector<double> present;  // solver_state::numbers of the next run; empty: it has not begun
-  checkpoint_parts parts;       // of its vectors
+  checkpoint_parts parts;       // of its vectors; their items are slabs
 };
 
 /// In the folder of a run.
 std::string checkpoint_file(const std::string& folder);
-std::string checkpoint_part_file(const std::string& folder, std::uint64_t mark, std::size_t index);
 
 result<void> write_parquet_checkpoint(const std::string& folder, const parquet_checkpoint& c);
 result<parquet_checkpoint> read_parquet_checkpoint(const std::string& folder);
 /// Writes a part; returns its checksum.
 result<std::uint64_t> write_checkpoint_part(const std::string& folder, std::uint64_t mark, std::size_t index,
                                             const vertex_grid& grid, const solver_state& s);
-/// Removes all parts but those of a checkpoint.
-void remove_other_parts(const std::string& folder, const checkpoint_parts& kept);
 
 /// The state of the run under way. All arguments must outlive it. Requires: c.present is not empty.
 class checkpoint_reader final : public saved_solver_state {

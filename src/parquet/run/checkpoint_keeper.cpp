@@ -1,7 +1,5 @@
 #include "parquet/run/checkpoint_keeper.hpp"
 
-#include <fmt/format.h>
-
 #include <filesystem>
 
 #include "parquet/run/output.hpp"
@@ -16,15 +14,7 @@ result<void> checkpoint_keeper::write(parquet_checkpoint next) {
       next.table_bytes = *std::move(bytes);
     else
       own = bytes.error();
-    for (std::size_t i = 0; own && i < next.parts.checksums.size(); ++i) {
-      const std::string part = checkpoint_part_file(folder_, next.parts.mark, i);
-      std::error_code failed;
-      if (next.parts.firsts[i] < next.parts.firsts[i + 1] && !std::filesystem::exists(part, failed))
-        own = error{
-            fmt::format("'{}': expected the part of the checkpoint that process {} has written, found none; use a "
-                        "folder that all hosts share",
-                        part, i)};
-    }
+    if (own) own = check_parts_exist(folder_, next.parts);
     if (own) own = write_parquet_checkpoint(folder_, next);
   }
   if (auto r = team_.agree(own); !r) return r;
@@ -55,9 +45,16 @@ result<void> checkpoint_keeper::save(const vertex_grid& grid, const solver_state
 result<void> checkpoint_keeper::save_finished() {
   parquet_checkpoint next = last_;
   next.present.clear();
-  next.parts.firsts.clear();
-  next.parts.checksums.clear();
+  next.parts.clear();
   return write(std::move(next));
+}
+
+result<void> checkpoint_keeper::keep() {
+  result<void> own;
+  std::error_code failed;
+  if (out_ != nullptr && !std::filesystem::exists(checkpoint_file(folder_), failed))
+    own = write_parquet_checkpoint(folder_, last_);
+  return team_.agree(own);
 }
 
 }  // namespace plx::parquet

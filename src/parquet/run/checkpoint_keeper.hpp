@@ -28,6 +28,8 @@ class checkpoint_keeper {
   result<void> save(const vertex_grid& grid, const solver_state& s);
   /// After all iterations of a number of frequencies.
   result<void> save_finished();
+  /// If there is no checkpoint yet, writes one from which a run begins again.
+  result<void> keep();
 
  private:
   result<void> write(parquet_checkpoint next);

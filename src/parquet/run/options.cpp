@@ -6,7 +6,8 @@ namespace plx::parquet {
 
 void parquet_options::describe(config_table& table) {
   table.section("model", "Model");
-  table.add("model.u", u, {.unit = "t", .help = "repulsion U", .min = 1e-6, .max = 1000});
+  table.add("model.u", u,
+            {.unit = "t", .help = "repulsion U, from 1e-6 on, or 0: free electrons", .min = 0, .max = 1000});
   table.add("model.t", t,
             {.unit = "1", .help = "hopping t, the unit of energy unless it is changed", .min = -1000, .max = 1000});
   table.add("model.t_prime", t_prime,
@@ -42,10 +43,13 @@ void parquet_options::describe(config_table& table) {
             {.unit = "1", .help = "earlier iterations in Anderson's mixing; 0: damping alone", .min = 0, .max = 64});
   table.add("loop.symmetrize", symmetrize, {.help = "impose crossing symmetry in each iteration"});
   table.section("network", "Several processes");
-  table.add("network.rotation", rotation,
-            {.help = "how rows of the rotated vertices travel: in one message to each process, as parcels that share "
-                     "messages (128, or as a policy chooses), or one message each; the bits are the same",
-             .choices = {"packed", "coalesced", "adaptive", "rows"}});
+  table.add(
+      "network.rotation", rotation,
+      {.help =
+           "how rows of the rotated vertices travel: packed in large messages; as parcels that share messages "
+           "(128, or as a policy chooses); or one message each; PLX_COALESCE replaces the setting of these parcels; "
+           "the bits are the same",
+       .choices = {"packed", "coalesced", "adaptive", "rows"}});
   table.section("run", "Device");
   table.add("run.device", device,
             {.help = "hardware that runs whole iterations, if there is one process and its device has the memory, or "
@@ -58,6 +62,9 @@ void parquet_options::describe(config_table& table) {
             {.unit = "GB", .help = "a process that needs more is refused; 0: the memory available", .min = 0});
   table.section("output", "Output");
   table.add("output.vertex", vertex, {.help = "write vertex.csv: F of all channels at w = 0"});
+  table.add("output.hdf5", hdf5,
+            {.help = "write the vertices of all channels and transfers, and the self-energy, to vertices/F8.h5 for 8 "
+                     "frequencies: 64 (2 N F)^3 bytes, 1 / (loop.history + 1) of the memory of all processes"});
   table.add("output.checkpoint_interval_s", checkpoint_interval_s,
             {.unit = "s",
              .help = "wall time between checkpoints within the run of one number of frequencies; 0: none within it",
@@ -100,11 +107,14 @@ solver_settings parquet_options::settings() const {
                       : rotation == "coalesced" ? rotation_form::coalesced
                       : rotation == "adaptive"  ? rotation_form::adaptive
                                                 : rotation_form::rows,
-          .gather = vertex};
+          .gather = vertex,
+          .full = hdf5};
 }
 
 result<void> parquet_options::check() const {
   if (const auto m = make_model(); !m) return m.error();
+  // Susceptibilities are vertices over U^2.
+  if (u > 0 && u < 1e-6) return error{fmt::format("model.u: expected 0 or at least 1e-6, found {}", u)};
   if (frequencies.empty()) return error{"grid.frequencies: expected at least one number, found none"};
   for (std::size_t i = 1; i < frequencies.size(); ++i)
     if (frequencies[i] <= frequencies[i - 1])

@@ -27,7 +27,7 @@ struct parquet_options {
   std::string device = "cpu";
 
   double memory_gb = 0, checkpoint_interval_s = 300;
-  bool vertex = false;
+  bool vertex = false, hdf5 = true;
 
   void describe(config_table& t);
   /// The model of `vectors` or of the name. Error: one line: there is no such cluster.

@@ -21,6 +21,16 @@ constexpr std::pair<channel, const char*> susceptibilities[] = {
 
 std::string cells(std::complex<double> z) { return fmt::format(",{:.10g},{:.10g}", z.real(), z.imag()); }
 
+// Time, and the work of the network. Zero: parcels and interval of a self-clocking setting; a default number of bytes;
+// all of packed rows.
+std::string work_cells(const iteration_report& r) {
+  const rotation_work& w = r.rotation;
+  const bool fixed = w.how.way == coalescing_way::fixed;
+  return fmt::format(",{:.4f},{:.4f},{:.4f},{},{},{:.4f},{},{:g},{}\n", r.seconds, w.seconds, 1e-6 * w.sent_bytes,
+                     w.parcels, w.messages, w.overhead, fixed ? w.how.parcels : 0, fixed ? w.how.interval_us : 0,
+                     w.how.bytes);
+}
+
 }  // namespace
 
 parquet_output::parquet_output(std::string folder, const parquet_options& o)
@@ -86,15 +96,16 @@ result<void> parquet_output::add(int frequencies, const iteration_report& r) {
     for (double v : of_channel) largest = std::max(largest, v);
     row += fmt::format(",{:.6g}", largest);
   }
-  return append_file(file("iterations.csv"),
-                     "frequencies,iteration,residual,asymmetry,density,eigenvalue_density,eigenvalue_magnetic,"
-                     "eigenvalue_singlet,eigenvalue_triplet,seconds,rotation_seconds,sent_mb,messages\n",
-                     row + fmt::format(",{:.4f},{:.4f},{:.4f},{}\n", r.seconds, r.rotation.seconds,
-                                       1e-6 * r.rotation.sent_bytes, r.rotation.messages));
+  return append_file(
+      file("iterations.csv"),
+      "frequencies,iteration,residual,asymmetry,density,eigenvalue_density,eigenvalue_magnetic,"
+      "eigenvalue_singlet,eigenvalue_triplet,seconds,rotation_seconds,sent_mb,parcels,messages,network_overhead,"
+      "coalesce_parcels,coalesce_interval_us,coalesce_bytes\n",
+      row + work_cells(r));
 }
 
 result<void> parquet_output::add(const parquet_solution& s) {
-  runs_.push_back({s.grid->frequencies(), s.last.iteration + 1, s.converged, s.last.residual, s.green->density(), {}});
+  runs_.push_back(run_of(s));
   if (auto r = add_self_energy(s); !r) return r;
   if (auto r = add_susceptibilities(s); !r) return r;
   std::string rows;
@@ -198,8 +209,10 @@ result<void> parquet_output::finish() {
   std::string runs;
   for (const auto& run : runs_) {
     runs += fmt::format(
-        "{}{{\"frequencies\": {}, \"converged\": {}, \"iterations\": {}, \"residual\": {:.3g}, \"density\": {:.10g}}}",
-        runs.empty() ? "" : ", ", run.frequencies, run.converged, run.iterations, run.residual, run.density);
+        "{}{{\"frequencies\": {}, \"converged\": {}, \"iterations\": {}, \"residual\": {:.3g}, \"density\": {:.10g}, "
+        "\"largest_eigenvalue\": {:.6g}}}",
+        runs.empty() ? "" : ", ", run.frequencies, run.converged, run.iterations, run.residual, run.density,
+        run.largest.eigenvalue);
   }
   if (!n.empty()) {
     std::string rows;

@@ -43,10 +43,13 @@ anderson_mixing::anderson_mixing(std::vector<std::size_t> parts, int history, do
       history_(history),
       damping_(damping),
       team_(std::move(members)),
-      x_(history + 1, vector(parts_.back())),
-      r_(history + 1, vector(parts_.back())),
       products_(history + 1, history + 1) {
   PLX_ASSERT(history >= 0 && damping > 0 && damping <= 1, history, damping);
+  // One by one: a prototype to copy would be one vector more.
+  for (auto* all : {&x_, &r_}) {
+    all->reserve(history + 1);
+    for (int i = 0; i <= history; ++i) all->emplace_back(parts_.back());
+  }
 }
 
 void anderson_mixing::keep_in(mixing_memory& m) {

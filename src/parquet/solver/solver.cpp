@@ -13,8 +13,10 @@
 #include "gpu/device.hpp"
 #include "gpu/error.hpp"
 #include "net/team.hpp"
+#include "num/dense/linear_algebra.hpp"
 #include "parquet/device/resident_vertices.hpp"
 #include "parquet/device/streamed_products.hpp"
+#include "parquet/distribution/network_use.hpp"
 #include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/equations/bethe_salpeter.hpp"
 #include "parquet/equations/rotation.hpp"
@@ -45,6 +47,7 @@ class loop {
         observer_(observer),
         team_(members),
         stop_(observer.stop_flag()),
+        unit_(model.u > 0 ? model.u : 1),
         first_(grid_->first_slab(members.rank(), members.size())),
         last_(grid_->first_slab(members.rank() + 1, members.size())),
         mixing_(parts(), settings.history, settings.damping, members) {
@@ -165,9 +168,33 @@ class loop {
     return error{fmt::format("run.device: {}; run.device = \"cpu\" needs none", device_error_)};
   }
 
+  // F of the solution, in the memory of the residual: Gamma of its vertices, and those.
+  void make_full(parquet_solution& out) {
+    const auto& x = mixing_.input();
+    auto& f = mixing_.residual();
+    const vertex_reader phi(*grid_, *out.green, x.data(), first_);
+    if (exchange_) {
+      struct nothing_follows final : rotation_listener {
+        void complete(int, bool) override {}
+      } listener;
+      exchange_->prepare(*out.green, f.data());
+      team_.any(false);  // others add to Gamma from here on
+      exchange_->rotate(phi, listener);
+    } else {
+      for_loop({probe::register_name("parquet/full"), probe::no_key}, first_, last_, [&](int s) {
+        for (const bool ph : {true, false})
+          irreducible_slab(phi, ph, grid_->transfer_of(s), matrix_of(s, ph, 0), matrix_of(s, ph, 1));
+      });
+    }
+    for (std::size_t i = 0; i < own_size(); ++i) f[i] += x[i];
+    out.full = std::move(f);
+    out.full.resize(own_size());
+  }
+
   // The vertices of a solution: those of the present input.
   void finish(parquet_solution& out) {
     if (resident_) resident_->fetch(mixing_.slot(), mixing_.input().data(), nullptr);
+    if (settings_.full && out.converged) make_full(out);
     out.phi = std::move(mixing_.input());
     out.phi.resize(own_size());
     out.first_slab = first_;
@@ -272,6 +299,8 @@ class loop {
   // Stores g(x) - x as the residual of the mixing. Returns false if the iteration was stopped, or a device failed.
   // Loops skip their work once the flag is set; then the members agree.
   bool iterate(iteration_report& now) {
+    std::optional<network_share> share;
+    if (exchange_) share.emplace();
     const auto& x = mixing_.input();
     auto& r = mixing_.residual();
     const propagator& g = *green_;
@@ -303,18 +332,19 @@ class loop {
       double& largest = reports_[s - first_].change;
       for (std::size_t i = local(grid_->slab_offset(s)); i < local(grid_->slab_offset(s + 1)); ++i) {
         r[i] -= x[i];
-        keep_largest(largest, std::abs(r[i]));
+        if (may_exceed(largest, r[i])) keep_largest(largest, std::abs(r[i]));
       }
     });
     std::size_t at = own_size();
     for (int k = 0; k < sigma.n_momenta(); ++k)
       for (int n = 0; n < sigma.n_frequencies(); ++n, ++at) {
         r[at] = sigma(k, n) - x[at];
-        keep_largest(now.residual, std::abs(r[at]) / model_.u);
+        keep_largest(now.residual, std::abs(r[at]) / unit_);
       }
     r[at] = g.density() - x[at];
     keep_largest(now.residual, std::abs(r[at]));
     combine_reports(now);
+    if (share) combine_work(now.rotation, share->value());
     return true;
   }
 
@@ -331,11 +361,27 @@ class loop {
     PLX_ASSERT_EQ(numbers.size(), n * grid_->n_slabs());
     for (int s = 0; s < grid_->n_slabs(); ++s) {
       const double* report = numbers.data() + n * s;
-      keep_largest(now.residual, report[0] / model_.u);
-      now.asymmetry = std::max(now.asymmetry, report[1] / model_.u);
+      keep_largest(now.residual, report[0] / unit_);
+      now.asymmetry = std::max(now.asymmetry, report[1] / unit_);
       for (std::size_t c = 0; c < all_channels.size() && grid_->transfer_of(s).frequency == 0; ++c)
         now.eigenvalues[c].push_back(report[2 + c]);  // the slabs at w = 0 are the first ones
     }
+  }
+
+  // The work of all localities: the longest time, sums, the mean share of messages.
+  void combine_work(rotation_work& work, double share) const {
+    const auto all = team_.gather(std::vector<double>{work.seconds, work.sent_bytes, static_cast<double>(work.parcels),
+                                                      static_cast<double>(work.messages), share});
+    rotation_work sum;
+    sum.how = work.how;
+    for (std::size_t i = 0; i < all.size(); i += 5) {
+      sum.seconds = std::max(sum.seconds, all[i]);
+      sum.sent_bytes += all[i + 1];
+      sum.parcels += static_cast<std::int64_t>(all[i + 2]);
+      sum.messages += static_cast<std::int64_t>(all[i + 3]);
+      sum.overhead += all[i + 4] / team_.size();
+    }
+    work = sum;
   }
 
   // Where Gamma of a slab is, and then its new reducible vertex: channel i of the particle-hole or particle-particle
@@ -355,7 +401,7 @@ class loop {
     auto& report = reports_[s - first_];
     for (int i = 0; i < 2; ++i) {
       weights[i] = pair_weights(*grid_, phi.green(), all_channels[first + i], q);
-      if (q.frequency == 0) report.eigenvalues[first + i] = leading_eigenvalue(matrix_of(s, ph, i), weights[i]);
+      if (q.frequency == 0) report.eigenvalues[first + i] = leading_eigenvalue(matrix_of(s, ph, i), weights[i]).real();
     }
     if (streamed_) {
       on_device([&] {
@@ -385,6 +431,7 @@ class loop {
     if (span < 3) return -1;
     const double decay = std::log(residuals_[n - 1 - span] / now.residual) / static_cast<double>(span);
     if (!(decay > 0)) return -1;
+    if (now.residual <= settings_.tolerance) return 0;  // it may be zero
     const double left = std::log(now.residual / settings_.tolerance) / decay;
     return std::clamp(left, 0.0, double(settings_.iterations - now.iteration - 1)) * seconds_ / static_cast<double>(n);
   }
@@ -406,6 +453,7 @@ class loop {
   solver_observer& observer_;
   team team_;
   const std::atomic<bool>* stop_;  // or nullptr
+  double unit_;                    // of changes of vertices: U, or the unit of energy if that is zero
   int first_, last_;               // own slabs
   anderson_mixing mixing_;
   std::optional<rotation_exchange> exchange_;
@@ -425,52 +473,10 @@ class loop {
 
 }  // namespace
 
-leading leading_of(const iteration_report& r) noexcept {
-  leading most;
-  most.eigenvalue = -HUGE_VAL;
-  for (const channel c : all_channels) {
-    const auto& values = r.eigenvalues[static_cast<int>(c)];
-    for (std::size_t q = 0; q < values.size(); ++q)
-      if (values[q] > most.eigenvalue) most = {c, static_cast<int>(q), values[q]};
-  }
-  return most;
-}
-
-complex parquet_solution::susceptibility(channel c, transfer q) const {
-  PLX_ASSERT(c != channel::triplet);
-  const double u = green->model().u;
-  const complex k1 = limits[static_cast<std::size_t>(grid->slab(q)) * all_channels.size() + static_cast<int>(c)];
-  return -k1 / (c == channel::singlet ? 2 * u * u : u * u);
-}
-
-vertex_reader parquet_solution::reader() const {
-  PLX_ASSERT(first_slab == 0 && last_slab == grid->n_slabs() && "the vertices of other localities are missing");
-  return {*grid, *green, phi.data()};
-}
-
-double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities) {
-  const double n = grid.rows(0), per_worker = 2 * n * n * sizeof(complex);
-  const std::size_t sigma = static_cast<std::size_t>(grid.n_momenta()) * s.sigma_frequencies;
-  std::size_t most = 0;
-  for (unsigned rank = 0; rank < localities; ++rank)
-    most = std::max(most, grid.slab_offset(grid.first_slab(rank + 1, localities)) -
-                              grid.slab_offset(grid.first_slab(rank, localities)));
-  const double own = static_cast<double>(most * sizeof(complex));
-  // Messages on their way, sent and received. All of them, of two channels of four rotations, have twice the size of
-  // the slabs; as rows all may be on their way.
-  const double step = 2.0 * std::pow(grid.n_momenta(), 3),
-               block = std::max<double>(rotation_exchange::block_numbers, step) * sizeof(complex);
-  double messages = localities == 1 ? 0 : 2 * own;
-  if (localities > 1 && s.rotation == rotation_form::packed)
-    messages = std::min(2 * messages, 2 * rotation_exchange::blocks_on_way * block);
-  return anderson_mixing::memory_bytes(most + sigma + 1, s.history) +
-         propagator::memory_bytes(grid.n_momenta(), s.sigma_frequencies) + messages + workers * per_worker;
-}
-
 result<parquet_solution> solve(const hubbard_model& model, std::shared_ptr<const vertex_grid> grid,
                                const solver_settings& settings, solver_observer& observer, const team& members,
                                const saved_solver_state* from) {
-  PLX_ASSERT(model.u > 0 && settings.iterations > 0 && settings.tolerance > 0, model.u, settings.iterations);
+  PLX_ASSERT(model.u >= 0 && settings.iterations > 0 && settings.tolerance > 0, model.u, settings.iterations);
   PLX_ASSERT(settings.sigma_frequencies >= 2 * grid->frequencies() + grid->bosons(), settings.sigma_frequencies);
   return loop(model, std::move(grid), settings, observer, members).run(from);
 }

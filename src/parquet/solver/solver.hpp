@@ -31,7 +31,7 @@ class device;
 namespace plx::parquet {
 
 struct solver_settings {
-  double tolerance = 1e-8;  // of the largest change of a vertex, in units of U
+  double tolerance = 1e-8;  // of the largest change of a vertex, in units of U; of t if U is zero
   int iterations = 200;     // at most
   double damping = 0.3;     // weight of the new vertices
   int history = 8;          // earlier iterations in Anderson's mixing; 0: damping alone
@@ -39,6 +39,7 @@ struct solver_settings {
   int sigma_frequencies = 128;
   rotation_form rotation = rotation_form::packed;  // between localities
   bool gather = false;                             // the vertices of all localities on each at the end
+  bool full = false;                               // F of the own slabs at the end, if the solution converges
   gpu::device* device = nullptr;                   // device of this locality; null on all localities: CPU only
   bool resident = true;  // one locality: all vertices stay on the device if they fit; false: slabs stream through it
 };
@@ -46,14 +47,14 @@ struct solver_settings {
 /// One iteration, as reported to observers.
 struct iteration_report {
   int iteration = 0;     // from 0
-  double residual = 0;   // the largest change of a vertex, in units of U
-  double asymmetry = 0;  // the largest deviation from crossing symmetry before it is imposed, in units of U
+  double residual = 0;   // the largest change of a vertex, in units of U; of t if U is zero
+  double asymmetry = 0;  // the largest deviation from crossing symmetry before it is imposed, in the same units
   double density = 0;
   /// The largest real part of the eigenvalues of Gamma G G at w = 0: an instability is where it reaches 1.
   /// Shape: [channel][momentum].
   std::array<std::vector<double>, 4> eigenvalues;
   double seconds = 0;       // of this iteration
-  rotation_work rotation;   // zero without other localities
+  rotation_work rotation;   // of all localities; zero without others
   double seconds_left = 0;  // an estimate from the decay of the residual; negative: none
 };
 
@@ -105,6 +106,8 @@ struct parquet_solution {
   std::shared_ptr<const propagator> green;
   large_vector<std::complex<double>> phi;  // of the slabs [first_slab, last_slab)
   int first_slab = 0, last_slab = 0;
+  /// F of the own slabs, also with settings.gather, laid out as phi; empty unless settings.full and converged.
+  large_vector<std::complex<double>> full;
   std::vector<std::complex<double>> limits;  // of each slab and channel at large nu and nu': K1; all slabs
   iteration_report last;
   bool converged = false, stopped = false;
@@ -114,7 +117,7 @@ struct parquet_solution {
   vertex_reader reader() const;
   /// Susceptibility of the charge (density) or of the spin (magnetic) at Q and w = 2 m pi T >= 0:
   /// int dtau exp(i w tau) <A(tau) A+(0)> / 2 with A = n_u +- n_d; singlet: of pairs, <D(tau) D+(0)> with D = c_u c_d
-  /// on one site. Requires: U > 0, m < bosons, not triplet.
+  /// on one site. Requires: m < bosons, not triplet.
   std::complex<double> susceptibility(channel c, transfer q) const;
 };
 
@@ -122,7 +125,7 @@ struct parquet_solution {
 /// workspace of the workers. Gathered vertices are not included.
 double memory_bytes(const vertex_grid& grid, const solver_settings& s, unsigned workers, unsigned localities = 1);
 
-/// Requires: U > 0; settings in their ranges; sigma_frequencies at least 2 * frequencies + bosons.
+/// Requires: U >= 0; settings in their ranges; sigma_frequencies at least 2 * frequencies + bosons.
 /// Error: one line: the iteration diverges, or a device of a locality fails, and rank 0 has the message. If it fails
 /// within an iteration, the state before it is saved, unless vertices stay on a device that is lost or refuses to copy
 /// them; if it fails between iterations or at the end, nothing is saved. Ends without convergence after

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,9 +22,11 @@
 #include <system_error>
 
 #include "base/symbols.hpp"
+#include "probe/crash/crash_stack.hpp"
 #include "probe/crash/flight_dump.hpp"
 #include "probe/crash/flight_ring.hpp"
 #include "probe/record/recorder.hpp"
+#include "probe/sample/sampler.hpp"
 
 namespace plx::probe {
 namespace {
@@ -40,6 +43,8 @@ constinit std::array<place, most_sources> places{};
 constinit std::atomic<std::uintptr_t> writing{0};
 constinit std::atomic<bool> crash_written{false};
 constinit std::atomic<unsigned> last_number{0};
+/// Only for threads that have made a registration, mostly the main one.
+constinit thread_local stack_bounds stack_of_registrant{};
 
 /// The reason for a system error, for the few that can occur; strerror() may allocate.
 std::string_view reason_of(int error) noexcept {
@@ -68,17 +73,19 @@ std::string_view reason_of(int error) noexcept {
   }
 }
 
-char file_buffer[1u << 16];
+char file_buffer[1u << 16], line_buffer[16384], frame_buffer[2048];  // static: a handler's stack may be small
 
 /// The state of one file.
 class flight_file {
  public:
-  flight_file(std::string_view reason, unsigned number) noexcept : reason_(reason), number_(number) {}
+  flight_file(std::string_view reason, unsigned number, const void* context) noexcept
+      : reason_(reason), number_(number), context_(context) {}
 
   bool write() noexcept {
     now_ = now_ticks();
     const flight_source* first = find_sources();
     if (first == nullptr) return false;
+    stack_.walk(context_, bounds_);
     name_file(*first);
     int error = 0;
     ::unlink(temporary_);  // left by an earlier process with this id; a link is not followed
@@ -108,6 +115,8 @@ class flight_file {
       const int i = p.source.here != nullptr ? p.source.here(p.source.context) : -1;
       if (i < 0) continue;
       worker_ = i;
+      if (p.source.stack != nullptr)
+        if (const stack_bounds task = p.source.stack(p.source.context); task.top != 0) bounds_ = task;
       mine_ = p.source.now(p.source.context, static_cast<unsigned>(i));
     }
     return first;
@@ -146,6 +155,16 @@ class flight_file {
         out.quoted(name_of_at_once(mine_.name));
         if (mine_.key != no_key) out << ",\"key\":" << mine_.key;
       }
+    }
+    if (stack_.size() > 0) {
+      out << ",\n\"stack\":[";
+      for (std::size_t i = 0; i < stack_.size(); ++i) {
+        signal_text place(frame_buffer, sizeof frame_buffer);
+        stack_.write_place(place, i);
+        out << (i == 0 ? "\n" : ",\n");
+        out.quoted(place.text(), sizeof frame_buffer);
+      }
+      out << "]";
     }
     out << "},\n\"traceEvents\":[\n{\"ph\":\"i\",\"s\":\"g\",\"pid\":1,\"tid\":" << tid(worker_) << ",\"ts\":";
     out.microseconds(ns_between(begin_, now_)) << ",\"name\":";
@@ -195,8 +214,7 @@ class flight_file {
   }
 
   void say(int error) noexcept {
-    char buffer[2048];
-    signal_text line(buffer, sizeof buffer - 1);
+    signal_text line(line_buffer, sizeof line_buffer);
     line << "plx: ";
     line.plain(reason_, 300);
     if (mine_.busy) {
@@ -209,7 +227,24 @@ class flight_file {
       line << "; the last seconds of all workers are in '" << path_ << "' (open it in ui.perfetto.dev)\n";
     else
       line << "; cannot write '" << path_ << "': " << reason_of(error) << "\n";
-    const std::string_view text = line.text();
+    print(line.text());
+    if (stack_.size() == 0) return;
+    // Last, because it reads files, which may be on a disk that does not respond.
+    signal_text calls(line_buffer, sizeof line_buffer);
+    for (std::size_t i = 0; i < stack_.size(); ++i) {
+      signal_text frame(frame_buffer, sizeof frame_buffer);
+      stack_.write(frame, i);
+      const std::size_t first = i;
+      while (i + 1 < stack_.size() && stack_.same(i + 1, first)) ++i;  // recursion
+      calls << "  #" << std::uint64_t{first};
+      if (i > first) calls << " to #" << std::uint64_t{i};
+      (calls << " ").plain(frame.text(), sizeof frame_buffer) << "\n";
+    }
+    if (stack_.size() > 1 && !stack_.whole()) calls << "  and further callers\n";
+    print(calls.text());
+  }
+
+  static void print(std::string_view text) noexcept {
     pollfd p{STDERR_FILENO, POLLOUT, 0};
     if (::poll(&p, 1, 1000) == 0) return;  // a pipe or a terminal that is not read must not delay the end
     [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
@@ -217,6 +252,9 @@ class flight_file {
 
   const std::string_view reason_;
   const std::uint64_t number_;
+  const void* context_;
+  stack_bounds bounds_ = stack_of_registrant;
+  crash_stack stack_;
   ticks now_ = 0, begin_ = 0;
   int worker_ = -1;
   flight_now mine_{};
@@ -258,13 +296,13 @@ class only_writer {
 
 }  // namespace
 
-bool write_flight(std::string_view reason, unsigned number) noexcept {
+bool write_flight(std::string_view reason, unsigned number, const void* context) noexcept {
   const int error = errno;
   bool written = false;
   if (const only_writer mine(5000); mine) {
     // A crash is reported once: SIGABRT follows std::terminate().
     if (number != 0 || !crash_written.exchange(true, std::memory_order_relaxed))
-      written = flight_file(reason, number).write();
+      written = flight_file(reason, number, context).write();
   }
   errno = error;
   return written;
@@ -275,6 +313,7 @@ unsigned next_flight_number() noexcept { return last_number.fetch_add(1, std::me
 flight_registration::flight_registration(const flight_source& s) {
   (void)ticks_per_second();        // measured here rather than in a handler
   (void)name_of_at_once(unnamed);  // its table is created at first use
+  stack_of_registrant = stack_of_this_thread();
   for (int i = 0; i < most_sources; ++i) {
     if (places[static_cast<std::size_t>(i)].taken.exchange(true, std::memory_order_acquire)) continue;
     place_ = i;
@@ -328,7 +367,7 @@ void use_default_action(int signal) {
 void on_crash(int signal, siginfo_t* info, void* context) {
   std::size_t i = 0;
   while (crashes[i].number != signal) ++i;
-  write_flight(crashes[i].name);
+  write_flight(crashes[i].name, 0, context);
   // As the system does before it calls a handler that was set for one signal: the next one ends the program.
   if ((before_crash[i].sa_flags & static_cast<int>(SA_RESETHAND)) != 0) use_default_action(signal);
   if (hand_on(before_crash[i], signal, info, context)) return;
@@ -356,7 +395,8 @@ std::string current_exception_text() {
 }
 
 [[noreturn]] void on_terminate() {
-  write_flight(current_exception_text());
+  ucontext_t here;  // an exception that is not caught has left the stack as it was
+  write_flight(current_exception_text(), 0, ::getcontext(&here) == 0 ? &here : nullptr);
   if (before_terminate != nullptr) before_terminate();
   std::abort();
 }

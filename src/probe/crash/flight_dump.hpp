@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "probe/record/names.hpp"
+#include "probe/sample/stack_walk.hpp"
 
 namespace plx::probe {
 
@@ -39,6 +40,14 @@ class signal_text {
     while ((number /= 10) != 0);
     return *this << std::string_view(digits + at, sizeof digits - at);
   }
+  /// Hexadecimal digits without a prefix.
+  signal_text& hex(std::uint64_t number) noexcept {
+    char digits[16];
+    std::size_t at = sizeof digits;
+    do digits[--at] = "0123456789abcdef"[number & 15u];
+    while ((number >>= 4) != 0);
+    return *this << std::string_view(digits + at, sizeof digits - at);
+  }
   /// Nanoseconds as microseconds with three decimals.
   signal_text& microseconds(std::uint64_t ns) noexcept {
     const char fraction[] = {'.', static_cast<char>('0' + ns / 100 % 10), static_cast<char>('0' + ns / 10 % 10),
@@ -51,9 +60,8 @@ class signal_text {
       *this << (static_cast<unsigned char>(c) < 0x20 ? std::string_view(" ") : std::string_view(&c, 1));
     return *this;
   }
-  /// A JSON string, including quotes. Long strings are truncated at a character boundary.
-  signal_text& quoted(std::string_view text) noexcept {
-    constexpr std::size_t most = 300;
+  /// A JSON string, including quotes. Longer strings are truncated at a character boundary.
+  signal_text& quoted(std::string_view text, std::size_t most = 300) noexcept {
     std::size_t n = std::min(text.size(), most);
     while (n < text.size() && n > 0 && (static_cast<unsigned char>(text[n]) & 0xc0u) == 0x80u) --n;
     *this << "\"";
@@ -93,10 +101,10 @@ class signal_text {
 // written during a crash.
 //
 // Thread safety: all functions are thread-safe. write_flight() is async-signal-safe: no heap, no lock, no stdio; it
-// uses a fixed buffer, and open, write, rename. Cost: none until a file is written. Files are written one at a time:
-// another thread waits for up to 5 s. The writing thread blocks all signals except faults: a request is served
-// afterwards, and a fault during writing ends the process without another file. Example:
-// probe/crash/test/flight_dump_test.cpp
+// uses fixed buffers, and open, write, rename; for the names of a call stack also pread of the loaded files. Cost: none
+// until a file is written. Files are written one at a time: another thread waits for up to 5 s. The writing thread
+// blocks all signals except faults: a request is served afterwards, and a fault during writing ends the process without
+// another file. Example: probe/crash/test/flight_dump_test.cpp
 
 class recorder;
 
@@ -116,6 +124,8 @@ struct flight_source {
   flight_now (*now)(void* context, unsigned i) noexcept = nullptr;
   /// The worker that the caller is, or -1.
   int (*here)(void* context) noexcept = nullptr;
+  /// The stack of the task that the caller runs; zeros if it runs none.
+  stack_bounds (*stack)(void* context) noexcept = nullptr;
   const char* folder = "plx-run";  // created when the first file is written
   double seconds = 10;             // the period that the file covers
 };
@@ -136,9 +146,11 @@ class flight_registration {
 };
 
 /// Writes <folder>/flight-<pid>.json or, if `number` is not 0, flight-<pid>-<number>.json, and prints one line on
-/// stderr with the path or the error. `reason`: "SIGSEGV", ... Returns false without a registration, on error, or if
+/// stderr with the path or the error. `reason`: "SIGSEGV", ... With `context`, a ucontext_t of this thread, the call
+/// stack is written to both, on stderr in up to 33 more lines: that of a task, or of a thread that has made a
+/// registration; of other threads, only the innermost function. Returns false without a registration, on error, or if
 /// this process has already written the file of its crash (number 0).
-bool write_flight(std::string_view reason, unsigned number = 0) noexcept;
+bool write_flight(std::string_view reason, unsigned number = 0, const void* context = nullptr) noexcept;
 
 /// The next number for write_flight(): 1, 2, ...
 unsigned next_flight_number() noexcept;

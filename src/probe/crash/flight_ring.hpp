@@ -32,7 +32,7 @@ class flight_ring {
   void push(const trace_record& r) noexcept {
     const std::uint64_t head = head_.load(std::memory_order_relaxed);  // own store
     writing_.store(head + 1, std::memory_order_relaxed);
-    // release: pairs with the acquires in read(). A reader that sees a word of this record also sees `writing_`.
+    // release: pairs with the acquires in copy(). A reader that sees a word of this record also sees `writing_`.
     const std::size_t to = 4 * (head & mask_);
     word(to + 0).store(r.begin, std::memory_order_release);
     word(to + 1).store(r.end, std::memory_order_release);
@@ -45,17 +45,42 @@ class flight_ring {
   template <class Take>
   void read(Take&& take) const {
     const std::uint64_t head = head_.load(std::memory_order_acquire);  // pairs with the release in push()
-    for (std::uint64_t i = head > mask_ + 1 ? head - mask_ - 1 : 0; i != head; ++i) {
-      const std::size_t from = 4 * (i & mask_);
-      trace_record r{};
-      r.begin = word(from + 0).load(std::memory_order_acquire);
-      r.end = word(from + 1).load(std::memory_order_acquire);
-      r.key = word(from + 2).load(std::memory_order_acquire);
-      const std::uint64_t last = word(from + 3).load(std::memory_order_acquire);
-      r.name = static_cast<name_id>(last);
-      r.flags = static_cast<std::uint32_t>(last >> 32);
-      if (writing_.load(std::memory_order_relaxed) <= i + mask_ + 1) take(r);
+    trace_record r;
+    for (std::uint64_t i = oldest(head); i != head; ++i)
+      if (copy(i, r)) take(r);
+  }
+
+  /// The same for slices that lie at least partly in [from, to). Returns how many records were read for it: some 17 to
+  /// find the first one by halving, and one after the last one. Requires: a slice ends before the next one begins.
+  template <class Take>
+  std::size_t read_between(ticks from, ticks to, Take&& take) const {
+    const std::uint64_t head = head_.load(std::memory_order_acquire);  // pairs with the release in push()
+    trace_record r;
+    std::size_t visited = 0;
+    std::uint64_t first = oldest(head);
+    for (std::uint64_t last = head; first != last;) {
+      const std::uint64_t middle = first + (last - first) / 2;
+      ++visited;
+      if (!copy(middle, r) || r.end <= from)  // one that was overwritten meanwhile is too old
+        first = middle + 1;
+      else
+        last = middle;
     }
+    for (std::uint64_t i = first; i != head; ++i) {
+      ++visited;
+      if (!copy(i, r)) continue;
+      if (r.begin >= to) break;
+      take(r);
+    }
+    return visited;
+  }
+  /// When the oldest slice begins that has not been overwritten; 0 while none was.
+  ticks known_from() const noexcept {
+    const std::uint64_t head = head_.load(std::memory_order_acquire);  // pairs with the release in push()
+    trace_record r{};
+    if (head > mask_ + 1)
+      for (std::uint64_t i = oldest(head); i != head && !copy(i, r);) ++i;
+    return r.begin;
   }
 
   /// In records.
@@ -65,6 +90,18 @@ class flight_ring {
 
  private:
   std::atomic_ref<std::uint64_t> word(std::size_t i) const noexcept { return std::atomic_ref(words_[i]); }
+  std::uint64_t oldest(std::uint64_t head) const noexcept { return head > mask_ + 1 ? head - mask_ - 1 : 0; }
+  /// False if record `i` has been overwritten.
+  bool copy(std::uint64_t i, trace_record& r) const noexcept {
+    const std::size_t from = 4 * (i & mask_);
+    r.begin = word(from + 0).load(std::memory_order_acquire);
+    r.end = word(from + 1).load(std::memory_order_acquire);
+    r.key = word(from + 2).load(std::memory_order_acquire);
+    const std::uint64_t last = word(from + 3).load(std::memory_order_acquire);
+    r.name = static_cast<name_id>(last);
+    r.flags = static_cast<std::uint32_t>(last >> 32);
+    return writing_.load(std::memory_order_relaxed) <= i + mask_ + 1;
+  }
 
   const std::size_t mask_;
   std::unique_ptr<std::uint64_t[]> words_;  // atomics would be set to 0, which would touch all of the memory

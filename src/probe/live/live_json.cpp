@@ -25,7 +25,7 @@ constexpr double period_s = 1;
 }  // namespace
 
 bool picture_board::wanted() const noexcept {
-  const double now = monotonic_seconds();
+  const double now = now_s_();
   return now - looked_s_.load(std::memory_order_relaxed) < looking_s &&
          now - published_s_.load(std::memory_order_relaxed) >= period_s;
 }
@@ -36,14 +36,14 @@ void picture_board::publish(live_picture picture) {
   PLX_ASSERT_EQ(picture.values.size(),
                 static_cast<std::size_t>(picture.width) * static_cast<std::size_t>(picture.height));
   auto shared = std::make_shared<const live_picture>(std::move(picture));
-  published_s_.store(monotonic_seconds(), std::memory_order_relaxed);
+  published_s_.store(now_s_(), std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   newest_.picture.swap(shared);  // the old one is freed after the lock is released
   ++newest_.number;
 }
 
 picture_board::numbered picture_board::look() noexcept {
-  looked_s_.store(monotonic_seconds(), std::memory_order_relaxed);
+  looked_s_.store(now_s_(), std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   return newest_;
 }
@@ -96,11 +96,27 @@ std::string tasks_json(const std::vector<task_statistics>& tasks) {
     fmt::format_to(
         std::back_inserter(text),
         "{}{{\"name\":{},\"calls\":{},\"total_s\":{:.6g},\"mean_s\":{:.4g},\"min_s\":{:.4g},\"max_s\":{:.4g},"
-        "\"stddev_s\":{:.4g},\"share\":{:.5f},\"idle_blame_s\":{:.6g},\"lock_blame_s\":{:.6g}}}",
-        i == 0 ? "" : ",\n", json_text(t.name), t.calls, t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s,
-        sum_s > 0 ? t.total_s / sum_s : 0.0, t.blamed_s, t.lock_waits_s);
+        "\"stddev_s\":{:.4g},\"p50_s\":{:.4g},\"p99_s\":{:.4g},\"share\":{:.5f},\"idle_blame_s\":{:.6g},"
+        "\"lock_blame_s\":{:.6g}}}",
+        i == 0 ? "" : ",\n", json_text(t.name), t.calls, t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s, t.p50_s,
+        t.p99_s, sum_s > 0 ? t.total_s / sum_s : 0.0, t.blamed_s, t.lock_waits_s);
   }
   return text += ']';
+}
+
+std::string stacks_json(const sample_tree& tree, double hz, double seconds) {
+  std::string calls;
+  std::vector<std::int64_t> number;  // of those that are written; -1: omitted
+  std::int64_t written = 0;
+  for (const sampled_call& c : tree.calls()) {
+    const bool shown = 1000 * c.below >= tree.total();
+    number.push_back(shown ? written++ : -1);
+    if (!shown) continue;
+    fmt::format_to(std::back_inserter(calls), "{}[{},{},{},{}]", calls.empty() ? "" : ",\n",
+                   c.parent == sampled_call::none ? -1 : number[c.parent], c.own, c.below, json_text(c.name));
+  }
+  return fmt::format("{{\"hz\":{},\"seconds\":{:.3f},\"total\":{},\"calls\":[{}]}}", json_number(hz), seconds,
+                     tree.total(), calls);
 }
 
 std::string picture_json(const live_picture& p, std::uint64_t number) {
@@ -171,8 +187,12 @@ class bin_sum {
 
 class timeline_writer {
  public:
-  timeline_writer(ticks begin, ticks window, std::size_t bins)
-      : begin_(begin), end_(begin + window), bin_(std::max<ticks>(1, window / std::max<std::size_t>(1, bins))) {}
+  explicit timeline_writer(const timeline_window& w)
+      : begin_(w.end - std::min(w.length, w.end)),
+        end_(w.end),
+        bin_(std::max<ticks>(1, length() / std::max<std::size_t>(1, w.bins))) {}
+
+  [[nodiscard]] ticks length() const { return end_ - begin_; }
 
   /// Returns the rows so far; further rows form a new group.
   struct group {
@@ -189,16 +209,12 @@ class timeline_writer {
   /// The row of a worker: each record goes directly into its bin.
   void row(const flight_ring* ring) {
     begin_row();
-    ticks known_from = 0;
-    if (ring != nullptr) {
-      bool first = ring->pushed() > ring->capacity();  // older slices have been overwritten
-      ring->read([&](const trace_record& t) {
-        if (std::exchange(first, false)) known_from = t.begin;
-        add(t.name, t.begin, t.end);
-      });
-    }
-    end_row(known_from);
+    if (ring != nullptr)
+      visited_ += ring->read_between(begin_, end_, [&](const trace_record& t) { add(t.name, t.begin, t.end); });
+    end_row(ring != nullptr ? ring->known_from() : 0);
   }
+  /// Records of flight rings that were read.
+  [[nodiscard]] std::uint64_t visited() const { return visited_; }
 
   [[nodiscard]] std::string names() const {
     std::string names;
@@ -250,6 +266,7 @@ class timeline_writer {
 
   ticks begin_, end_, bin_;
   ticks bin_index_ = 0;
+  std::uint64_t visited_ = 0;
   bin_sum sum_;
   bool first_ = true;
   std::string rows_, known_;
@@ -258,7 +275,7 @@ class timeline_writer {
 };
 
 /// Appends the rows of devices after those of the workers.
-std::string finished(timeline_writer& writer, const std::vector<recent_work>& lanes, ticks window) {
+std::string finished(timeline_writer& writer, const std::vector<recent_work>& lanes, const timeline_window& window) {
   const timeline_writer::group of_workers = writer.take();
   std::string lane_names;
   for (const recent_work& l : lanes) {
@@ -268,27 +285,26 @@ std::string finished(timeline_writer& writer, const std::vector<recent_work>& la
   }
   const timeline_writer::group of_lanes = writer.take();
   return fmt::format(
-      "{{\"window_s\":{},\"names\":[{}],\"from\":[{}],\"workers\":[{}],\"lanes\":[{}],\"lane_from\":[{}],"
-      "\"lane_rows\":[{}]}}",
-      json_number(seconds(window)), writer.names(), of_workers.known, of_workers.rows, lane_names, of_lanes.known,
-      of_lanes.rows);
+      "{{\"window_s\":{},\"end_s\":{},\"names\":[{}],\"from\":[{}],\"workers\":[{}],\"lanes\":[{}],"
+      "\"lane_from\":[{}],\"lane_rows\":[{}]}}",
+      json_number(seconds(writer.length())), json_number(window.end_s), writer.names(), of_workers.known,
+      of_workers.rows, lane_names, of_lanes.known, of_lanes.rows);
 }
 
 }  // namespace
 
-std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
-                          ticks window, std::size_t bins) {
-  window = std::min(window, end);
-  timeline_writer writer(end - window, window, bins);
+std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes,
+                          const timeline_window& window) {
+  timeline_writer writer(window);
   for (const recent_work& w : workers) writer.row(w);
   return finished(writer, lanes, window);
 }
 
-std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, ticks end, ticks window,
-                          std::size_t bins) {
-  window = std::min(window, end);
-  timeline_writer writer(end - window, window, bins);
+std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, const timeline_window& window,
+                          std::uint64_t* visited) {
+  timeline_writer writer(window);
   for (unsigned i = 0; i < r.worker_count(); ++i) writer.row(r.worker(i).flight());
+  if (visited != nullptr) *visited += writer.visited();
   return finished(writer, lanes, window);
 }
 

@@ -18,6 +18,7 @@
 #include "probe/counters/counter_registry.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/trace_data.hpp"
+#include "probe/sample/sample_tree.hpp"
 
 namespace plx::probe {
 
@@ -52,6 +53,8 @@ struct live_picture {
 /// Passes pictures from the program to clients that request them.
 class picture_board {
  public:
+  /// Replaces monotonic_seconds() as the clock of wanted(). Requires: called before all other functions.
+  void read_with(double (*now_s)() noexcept) noexcept { now_s_ = now_s; }
   /// Whether a client has requested a picture in the last seconds and the newest picture is at least a second old.
   [[nodiscard]] bool wanted() const noexcept;
   /// Requires: values.size() == width * height, width and height at most 512.
@@ -66,6 +69,7 @@ class picture_board {
   [[nodiscard]] numbered look() noexcept;
 
  private:
+  double (*now_s_)() noexcept = monotonic_seconds;
   std::atomic<double> looked_s_{-1e9};  // relaxed, as the next: they order nothing
   std::atomic<double> published_s_{-1e9};
   std::mutex mutex_;
@@ -87,8 +91,8 @@ struct counter_catalog {
 /// All counters, with their values now.
 counter_catalog catalog_of(const counter_registry& counters);
 
-/// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"share":..,"idle_blame_s":..,
-/// "lock_blame_s":..},..], the largest total first, at most 500.
+/// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"p50_s":..,"p99_s":..,
+/// "share":..,"idle_blame_s":..,"lock_blame_s":..},..], the largest total first, at most 500.
 std::string tasks_json(const std::vector<task_statistics>& tasks);
 
 /// The slices of the last seconds, of a worker or of a lane of a device.
@@ -101,17 +105,30 @@ struct recent_work {
 /// The recent operations by lane, in order of device and lane. Also keeps the operations of the next few seconds.
 std::vector<recent_work> recent_lanes(recorder& r, ticks from);
 
-/// The last `window` ticks before `end`:
-/// {"window_s":..,"names":[..],"from":[..],"workers":[[[name,begin,length,count],..],..],"lanes":["gpu 0, stream
-/// 1",..], "lane_from":[..],"lane_rows":[..]}, with times in microseconds since the beginning of the window; "from" is
-/// the time from which a worker's slices are known. Slices shorter than window / bins are merged into one per bin, with
-/// the name that took most of its time, and their number. Lanes of devices are treated in the same way.
-std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes, ticks end,
-                          ticks window, std::size_t bins);
-/// The same for a recorder's workers, from their flight rings. Cost: memory for the text only, however many slices the
-/// rings hold.
-std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, ticks end, ticks window,
-                          std::size_t bins);
+/// A part of the run for a timeline.
+struct timeline_window {
+  ticks end = 0;
+  ticks length = 0;
+  std::size_t bins = 400;  // per row
+  double end_s = 0;        // `end` in the time of the run, for the reader of the text
+};
+
+/// {"window_s":..,"end_s":..,"names":[..],"from":[..],"workers":[[[name,begin,length,count],..],..],
+/// "lanes":["gpu 0, stream 1",..],"lane_from":[..],"lane_rows":[..]}, with times in microseconds since the beginning of
+/// the window; "from" is the time from which a worker's slices are known. Slices shorter than a bin are merged into one
+/// per bin, with the name that took most of its time, and their number. Lanes of devices are treated in the same way.
+std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes,
+                          const timeline_window& window);
+/// The same for a recorder's workers, from their flight rings. Adds the number of records that were read for it to
+/// `*visited`, unless that is null. Cost: reads the records of the window, and some 20 per worker to find them; memory
+/// for the text only.
+std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, const timeline_window& window,
+                          std::uint64_t* visited = nullptr);
+
+/// Sampled stacks by function: {"hz":..,"seconds":..,"total":..,"calls":[[parent,own,below,"name"],..]}, depth first,
+/// with -1 as the parent of a task type; in periods of the timer. Calls with less than a thousandth of the total are
+/// omitted.
+std::string stacks_json(const sample_tree& tree, double hz, double seconds);
 
 /// The values as base64 of 16-bit integers (little-endian; 65535 is not a number), scaled between "low" and "high";
 /// logarithmic ("log":true) if all are positive and span more than a factor of 20.
@@ -124,8 +141,9 @@ std::string picture_json(const live_picture& picture, std::uint64_t number);
 /// _total, all others are gauges; s becomes _seconds, bytes _bytes, % _percent. If a counter exists for individual
 /// workers, its total is omitted, because sum() would count it twice.
 std::string metrics_text(const counter_registry& counters);
-/// The same, and what each task type is blamed for: plx_task_idle_blame_seconds_total{task="relax"} and
-/// plx_task_lock_blame_seconds_total{task="relax"}, of the 500 types with the most time.
-std::string metrics_text(const counter_registry& counters, const std::vector<task_statistics>& tasks);
+/// The same, and for each of the 500 task types with the most time plx_task_idle_blame_seconds_total{task="relax"} and
+/// plx_task_lock_blame_seconds_total{task="relax"}; for 100 of them the durations of finished tasks, as the histogram
+/// plx_task_duration_seconds.
+std::string metrics_text(const counter_registry& counters, const recorder& r);
 
 }  // namespace plx::probe

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -49,10 +50,18 @@ live_address reachable(live_address a) {
   return a;
 }
 
+/// The same for clients on this machine.
+live_address local(live_address a) {
+  if (a.host == "0.0.0.0") a.host = "127.0.0.1";
+  if (a.host == "::") a.host = "::1";
+  return a;
+}
+
 }  // namespace
 
 struct live_server::state {
-  state(recorder& r, counter_registry& c, live_options o) : counters(c), options(std::move(o)), pages(r, c) {}
+  state(recorder& r, counter_registry& c, live_options o)
+      : counters(c), options(std::move(o)), pages(r, c, options.stacks) {}
 
   counter_registry& counters;
   const live_options options;
@@ -60,10 +69,14 @@ struct live_server::state {
   std::unique_ptr<http_server> server;  // uses pages
   std::string url, file;
   bool made_folder = false;
+  std::optional<flight_use> timelines;
   std::vector<registration> registrations;  // use the server and the pages
 
   void add_counters();
   void write_file();
+  [[nodiscard]] std::string url_at(const live_address& a) const {
+    return fmt::format("http://{}/?token={}", a.text(), pages.token().text());
+  }
 };
 
 void live_server::state::add_counters() {
@@ -86,6 +99,8 @@ void live_server::state::add_counters() {
   add("connections/turned-away", "1", "Connections closed because there were too many, or no file descriptors left",
       true, http.turned_away);
   add("bytes/sent", "bytes", "Bytes sent to clients of the live page", true, http.bytes_sent);
+  add("timeline/records", "1", "Records of the flight recorder that were read for timelines", true,
+      pages.timeline_records());
   add("time/cpu", "s", "Processor time of the thread that serves the live page", true, http.cpu_s);
 }
 
@@ -105,12 +120,12 @@ live_server::live_server(std::unique_ptr<state> s) : state_(std::move(s)) {}
 result<std::unique_ptr<live_server>> live_server::start(recorder& r, counter_registry& counters, live_options options) {
   const auto where = parse_live_address(options.serve, options.beyond_loopback);
   if (!where) return where.error();
-  if (r.worker_count() > 0 && r.worker(0).flight() == nullptr) r.flight(timeline_records);
   auto s = std::make_unique<state>(r, counters, std::move(options));
   auto server = http_server::start(*where, s->pages);
   if (!server) return server.error();
   s->server = *std::move(server);
-  s->url = fmt::format("http://{}/?token={}", reachable(s->server->where()).text(), s->pages.token().text());
+  s->timelines.emplace(r, timeline_records);
+  s->url = s->url_at(reachable(s->server->where()));
   s->add_counters();
   s->write_file();
   return std::unique_ptr<live_server>(new live_server(std::move(s)));
@@ -122,6 +137,7 @@ live_server::~live_server() {
   // until then.
   state_->server->stop();
   state_->registrations.clear();
+  state_->timelines.reset();
   // Another run in the same folder may have written its own file since.
   if (!state_->file.empty())
     if (const auto text = read_file(state_->file); text && *text == state_->url + "\n") ::unlink(state_->file.c_str());
@@ -129,6 +145,7 @@ live_server::~live_server() {
 }
 
 const std::string& live_server::url() const noexcept { return state_->url; }
+std::string live_server::local_url() const { return state_->url_at(local(state_->server->where())); }
 picture_board& live_server::pictures() noexcept { return state_->pages.pictures(); }
 
 // --------------------------------------------------------------------------------------------------------------- pages
@@ -154,6 +171,10 @@ namespace {
 
 constexpr double keep_s = 0.2;  // the maximum age of an answer that is reused for another client
 constexpr std::size_t keep_count = 16;
+constexpr double stacks_s = 10;  // the span of the sampled stacks that are shown
+/// Nodes of a tree whose counts are kept, 8 bytes each, some ten times; larger trees show the whole run.
+constexpr std::size_t most_counts = std::size_t{1} << 18;
+constexpr double least_window_s = 1e-5, most_window_s = 60;
 constexpr const char* json_type = "application/json";
 
 std::shared_ptr<const std::string> shared(std::string s) { return std::make_shared<const std::string>(std::move(s)); }
@@ -202,13 +223,14 @@ http_reply live_pages::answer_or_throw(const http_request& request, bool again) 
   if (path == "/tasks.json") return made(request, json_type, &live_pages::tasks);
   if (path == "/timeline.json") return made(request, json_type, &live_pages::timeline);
   if (path == "/mesh.json") return made(request, json_type, &live_pages::mesh);
+  if (path == "/stacks.json") return made(request, json_type, &live_pages::stacks);
   if (path != "/poll.json") return refuse(404, "no such page", refusals_.path);
   // All waiting clients are answered at the same full second, with the same answer.
   if (!again && request.field("wait") && !ended_.load(std::memory_order_relaxed)) {
     const double t = now_s() - begin_s_;
     return {.later_s = std::floor(t) + 1 - t};
   }
-  http_reply r = made(request, json_type, &live_pages::poll);
+  http_reply r = made(request, json_type, &live_pages::poll, again);
   r.follows = true;
   return r;
 }
@@ -240,21 +262,27 @@ http_reply live_pages::page() {
   return r;
 }
 
-/// The answer prepared for another client a moment ago, or a new one.
+/// The answer prepared for another client a moment ago, or a new one. `waited`: that for another client that has
+/// waited, until the next full second, however long the answers to all of them take.
 http_reply live_pages::made(const http_request& request, const char* type,
-                            text (live_pages::*make)(const http_request&)) {
-  std::string key;
-  for (const char* field : {"parts", "catalog", "mesh", "window_s"})
-    key += fmt::format("{}={}&", field, request.field(field).value_or(""));
-  key = fmt::format("{}?{}", request.path, key.substr(0, 256));
-  const double now = now_s();
+                            text (live_pages::*make)(const http_request&), bool waited) {
+  std::string key(request.path);
+  for (const char* field : {"parts", "catalog", "mesh", "window_s", "from_s", "to_s"}) {
+    const std::string value(request.field(field).value_or(""));
+    key += fmt::format("&{}={}:{}", field, value.size(), value);
+  }
+  constexpr std::size_t longest_key = 512;
+  const double now = now_s(), second = std::floor(now - begin_s_);
+  begun_s_ = now;
+  if (key.size() > longest_key) return {.type = type, .body = (this->*make)(request)};
   const bool ended = ended_.load(std::memory_order_relaxed);
   if (ended) key += "ended";
-  std::erase_if(kept_, [&](const auto& k) { return now - k.second.made_s > keep_s; });
+  if (waited) key += fmt::format("&second={}", second);
+  std::erase_if(kept_, [&](const auto& k) { return k.second.second != second && now - k.second.made_s > keep_s; });
   auto it = kept_.find(key);
   if (it == kept_.end()) {
     if (kept_.size() >= keep_count) kept_.clear();
-    it = kept_.emplace(std::move(key), kept{now, (this->*make)(request)}).first;
+    it = kept_.emplace(std::move(key), kept{now, waited ? second : -1, (this->*make)(request)}).first;
   }
   return {.type = type, .body = it->second.body};
 }
@@ -266,7 +294,7 @@ http_reply live_pages::counters(const http_request& request) {
   return {.type = json_type, .body = shared(*std::move(json))};
 }
 
-live_pages::text live_pages::metrics(const http_request&) { return shared(metrics_text(counters_, recorder_.tasks())); }
+live_pages::text live_pages::metrics(const http_request&) { return shared(metrics_text(counters_, recorder_)); }
 live_pages::text live_pages::tasks(const http_request&) {
   return shared(fmt::format("{{\"tasks\":{}}}\n", tasks_json(recorder_.tasks())));
 }
@@ -276,20 +304,58 @@ live_pages::text live_pages::mesh(const http_request&) {
   return shared(newest.picture ? picture_json(*newest.picture, newest.number) + "\n" : "null\n");
 }
 
+live_pages::text live_pages::stacks(const http_request&) { return shared(newest_stacks() + "\n"); }
+
+/// The samples of the last `stacks_s` seconds if a client has asked that long ago, otherwise of the whole run; null
+/// without a sampler.
+std::string live_pages::newest_stacks() {
+  if (sampler_ == nullptr) return "null";
+  const double now = now_s() - begin_s_;
+  const sample_tree tree = sampler_->tree();
+  while (stacks_then_.size() > 1 && stacks_then_[1].at_s <= now - stacks_s) stacks_then_.pop_front();
+  if (!stacks_then_.empty() && stacks_then_.front().at_s < now - 2 * stacks_s) stacks_then_.pop_front();
+  const bool recent = !stacks_then_.empty() && stacks_then_.front().at_s <= now - stacks_s;
+  std::string json =
+      recent ? stacks_json(tree.since(stacks_then_.front().counts), sampler_->hz(), now - stacks_then_.front().at_s)
+             : stacks_json(tree, sampler_->hz(), now);
+  std::vector<std::uint64_t> counts = tree.counts();
+  const bool due = stacks_then_.empty() || now - stacks_then_.back().at_s >= stacks_s / 10;
+  if (due && counts.size() <= most_counts) stacks_then_.push_back({now, std::move(counts)});
+  return json;
+}
+
+/// The last window_s seconds or, with from_s or to_s, a part of the run, at most most_window_s before to_s: these get
+/// more bins, since they are not sent every second.
 std::string live_pages::timeline_of(const http_request& request) {
-  const double window_s = std::clamp(number_field(request, "window_s", 2), 1e-3, 60.0);
-  const ticks now = now_ticks(), window = ticks_from(window_s), from = now - std::min(now, window);
-  const auto lanes = recent_lanes(recorder_, from);
-  const std::size_t bins = std::clamp<std::size_t>(6400 / (recorder_.worker_count() + lanes.size()), 50, 800);
-  return timeline_json(recorder_, lanes, now, window, bins);
+  const ticks now = now_ticks();
+  const double passed_s = now_s() - begin_s_;
+  timeline_window w{.end = now, .end_s = passed_s};
+  std::size_t least_bins = 50, most_bins = 800, all_bins = 6400;
+  double length_s = std::clamp(number_field(request, "window_s", 2), 1e-3, most_window_s);
+  const double from_s = number_field(request, "from_s", NAN), to_s = number_field(request, "to_s", NAN);
+  if (std::isfinite(from_s) || std::isfinite(to_s)) {
+    w.end_s = std::isfinite(to_s) ? std::clamp(to_s, 0.0, passed_s) : passed_s;
+    if (std::isfinite(from_s)) length_s = std::clamp(w.end_s - from_s, least_window_s, most_window_s);
+    const ticks ago = ticks_from(passed_s - w.end_s);
+    w.end = now - std::min(now, ago);
+    least_bins = 200, most_bins = 1600, all_bins = 25600;
+  }
+  w.length = ticks_from(length_s);
+  const auto lanes = recent_lanes(recorder_, w.end - std::min(w.end, w.length));
+  w.bins = std::clamp(all_bins / (recorder_.worker_count() + lanes.size()), least_bins, most_bins);
+  std::uint64_t visited = 0;
+  std::string json = timeline_json(recorder_, lanes, w, &visited);
+  timeline_records_.fetch_add(visited, std::memory_order_relaxed);
+  return json;
 }
 
 std::string live_pages::status_fields() const {
   return fmt::format(
       "\"state\":\"{}\",\"time_s\":{:.6f},\"workers\":{},\"pid\":{},\"program\":{},\"host\":{},\"measurement_cost\":{:."
-      "6f}",
-      ended_.load(std::memory_order_relaxed) ? "ended" : "running", now_s() - begin_s_, recorder_.worker_count(),
-      getpid(), json_text(program_name()), json_text(host_name()), recorder_.measurement_cost());
+      "6f},\"sample_stacks_hz\":{}",
+      ended_.load(std::memory_order_relaxed) ? "ended" : "running", begun_s_ - begin_s_, recorder_.worker_count(),
+      getpid(), json_text(program_name()), json_text(host_name()), recorder_.measurement_cost(),
+      json_number(sampler_ != nullptr ? sampler_->hz() : 0));
 }
 
 live_pages::text live_pages::poll(const http_request& request) {
@@ -300,6 +366,7 @@ live_pages::text live_pages::poll(const http_request& request) {
     if (number_field(request, "catalog", -1) != c.number) json += ",\"list\":" + c.list;
   }
   if (asks_for(request, "tasks")) json += ",\"tasks\":" + tasks_json(recorder_.tasks());
+  if (asks_for(request, "stacks")) json += ",\"stacks\":" + newest_stacks();
   if (asks_for(request, "timeline")) json += ",\"timeline\":" + timeline_of(request);
   if (asks_for(request, "mesh")) {
     const auto newest = pictures_.look();

@@ -2,7 +2,9 @@
 //
 //   /              the page                          /counters.json?pattern=   values of counters
 //   /metrics       counters for Prometheus           /tasks.json               statistics of every task type
-//   /mesh.json     the newest picture                /timeline.json?window_s=  the last slices of every worker
+//   /mesh.json     the newest picture                /timeline.json?window_s=  the last slices of every worker; with
+//                                                    from_s= and to_s=  those of a part of the run
+//   /stacks.json   sampled stacks of the last seconds, if stacks are sampled
 //   /poll.json     all data of the page; with wait=1 the reply is sent at the next full second, or at the end of the
 //   run
 // Each requires the token: ?token=..., or the header "Authorization: Bearer ...". docs/probe.md describes
@@ -15,24 +17,28 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/live/http_server.hpp"
 #include "probe/live/live_json.hpp"
 #include "probe/record/recorder.hpp"
+#include "probe/sample/sampler.hpp"
 
 namespace plx::probe {
 
 /// The address of the page, and whether other machines may reach it.
 struct live_options {
-  std::string serve{};           // settings::serve
-  bool beyond_loopback = false;  // settings::serve_beyond_loopback
-  std::string folder{};          // the URL is written to live.url there, readable by the user only; "": not written
+  std::string serve{};              // settings::serve
+  bool beyond_loopback = false;     // settings::serve_beyond_loopback
+  std::string folder{};             // the URL is written to live.url there, readable by the user only; "": not written
+  const sampler* stacks = nullptr;  // of this program; must outlive the server
 };
 
 class live_server {
@@ -40,13 +46,15 @@ class live_server {
   /// Listens, adds the counters /live/... and writes the file. The arguments must outlive it.
   static result<std::unique_ptr<live_server>> start(recorder& r, counter_registry& counters, live_options options);
   /// Reports the end of the run to the clients and removes the file. Takes at most two seconds, and only until all
-  /// polling clients have sent another request.
+  /// polling clients have sent another request. Disables the flight recorder if start() enabled it.
   ~live_server();
   live_server(const live_server&) = delete;
   live_server& operator=(const live_server&) = delete;
 
   /// Includes the token: http://127.0.0.1:41234/?token=...
   [[nodiscard]] const std::string& url() const noexcept;
+  /// The same for clients on this machine: a page at all of its addresses is at the loopback address, too.
+  [[nodiscard]] std::string local_url() const;
   /// The board for pictures of a simulation.
   [[nodiscard]] picture_board& pictures() noexcept;
 
@@ -92,7 +100,8 @@ struct live_refusals {
 /// The answers of the live page: the page itself, the counters, tasks and timeline as JSON, the metrics.
 class live_pages final : public http_handler {
  public:
-  live_pages(recorder& r, counter_registry& counters) : recorder_(r), counters_(counters) {}
+  live_pages(recorder& r, counter_registry& counters, const sampler* stacks)
+      : recorder_(r), counters_(counters), sampler_(stacks) {}
 
   http_reply answer(const http_request& request, bool again) noexcept override;
 
@@ -102,6 +111,8 @@ class live_pages final : public http_handler {
   [[nodiscard]] const access_token& token() const noexcept { return token_; }
   /// The number of refused requests, by reason.
   [[nodiscard]] const live_refusals& refusals() const noexcept { return refusals_; }
+  /// Records of flight rings that were read for timelines so far.
+  [[nodiscard]] const std::atomic<std::uint64_t>& timeline_records() const noexcept { return timeline_records_; }
   /// The board for the program's pictures.
   [[nodiscard]] picture_board& pictures() noexcept { return pictures_; }
 
@@ -109,6 +120,7 @@ class live_pages final : public http_handler {
   using text = std::shared_ptr<const std::string>;
   struct kept {
     double made_s = 0;
+    double second = -1;  // of the run, for clients that have waited for it
     text body;
   };
 
@@ -116,24 +128,35 @@ class live_pages final : public http_handler {
   [[nodiscard]] bool may_read(const http_request& request) const;
   http_reply refuse(int status, std::string line, std::atomic<std::uint64_t>& count);
   http_reply page();
-  http_reply made(const http_request& request, const char* type, text (live_pages::*make)(const http_request&));
+  http_reply made(const http_request& request, const char* type, text (live_pages::*make)(const http_request&),
+                  bool waited = false);
   http_reply counters(const http_request& request);
   text metrics(const http_request&);
   text tasks(const http_request&);
   text timeline(const http_request& request);
   text mesh(const http_request&);
+  text stacks(const http_request&);
   text poll(const http_request& request);
   [[nodiscard]] std::string status_fields() const;
   [[nodiscard]] std::string timeline_of(const http_request& request);
+  [[nodiscard]] std::string newest_stacks();
 
   recorder& recorder_;
   counter_registry& counters_;
+  const sampler* const sampler_;
   const access_token token_;
   const double begin_s_ = now_s();
+  double begun_s_ = begin_s_;       // when the answer that is being made was begun
   std::atomic<bool> ended_{false};  // relaxed: the server is woken by other means
   live_refusals refusals_;
+  std::atomic<std::uint64_t> timeline_records_{0};  // relaxed
   picture_board pictures_;
   std::map<std::string, kept, std::less<>> kept_;  // by path and query
+  struct stack_counts {
+    double at_s = 0;
+    std::vector<std::uint64_t> counts;
+  };
+  std::deque<stack_counts> stacks_then_;  // of the last seconds with requests, oldest first
 
   static double now_s() noexcept;
 };

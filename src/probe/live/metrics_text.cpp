@@ -7,9 +7,9 @@
 #include <cmath>
 #include <map>
 #include <set>
-#include <span>
 #include <vector>
 
+#include "base/clock.hpp"
 #include "probe/counters/counter_name.hpp"
 
 namespace plx::probe {
@@ -18,7 +18,7 @@ namespace {
 /// One name with all its samples: the format requires them together, after HELP and TYPE.
 struct family {
   std::string help;
-  bool monotonic = false;
+  const char* type = "gauge";
   std::vector<std::string> lines;
   std::vector<std::string> totals;  // used if there are no others
 };
@@ -99,7 +99,7 @@ std::string value_text(double v) {
 void write(std::string& text, const std::string& name, const family& f) {
   const auto out = std::back_inserter(text);
   if (!f.help.empty()) fmt::format_to(out, "# HELP {} {}\n", name, escaped(f.help, false));
-  fmt::format_to(out, "# TYPE {} {}\n", name, f.monotonic ? "counter" : "gauge");
+  fmt::format_to(out, "# TYPE {} {}\n", name, f.type);
   std::set<std::string_view> seen;  // names may differ only in characters that metrics cannot contain
   for (const std::string& line : f.lines.empty() ? f.totals : f.lines)
     if (seen.insert(std::string_view(line).substr(0, line.rfind(' '))).second) text += line;
@@ -115,7 +115,7 @@ std::string metrics_text(const counter_registry& counters) {
     if (!n) continue;
     const std::string name = family_name(*n, *v.about);
     family& f = families[name];
-    if (f.lines.empty() && f.totals.empty()) f.help = v.about->help, f.monotonic = v.about->monotonic;
+    if (f.lines.empty() && f.totals.empty()) f.help = v.about->help, f.type = v.about->monotonic ? "counter" : "gauge";
     bool total = false;
     const std::string labels = labels_of(*n, total);
     std::string line = name;
@@ -127,17 +127,46 @@ std::string metrics_text(const counter_registry& counters) {
   return text;
 }
 
-std::string metrics_text(const counter_registry& counters, const std::vector<task_statistics>& tasks) {
-  family idle{"Idle time of workers while a task of this type ran, as far as it is charged to it", true, {}, {}};
-  family locks{"Time for which tasks waited for a lock that a task of this type held", true, {}, {}};
-  const std::string idle_name = "plx_task_idle_blame_seconds_total", locks_name = "plx_task_lock_blame_seconds_total";
-  for (const task_statistics& t : std::span(tasks).first(std::min<std::size_t>(tasks.size(), 500))) {
-    const std::string label = fmt::format("{{task=\"{}\"}} ", escaped(t.name, true));
-    idle.lines.push_back(idle_name + label + value_text(t.blamed_s) + "\n");
-    locks.lines.push_back(locks_name + label + value_text(t.lock_waits_s) + "\n");
+namespace {
+
+constexpr std::size_t most_types = 500, most_histograms = 100;
+constexpr double limits_s[] = {1e-7, 2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3,
+                               2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,  1,    2,    5,    10};
+
+/// The samples of one task type; `label`: task="relax".
+void add_durations(family& f, const std::string& name, const std::string& label, const task_statistics& t,
+                   const duration_histogram& durations) {
+  const std::uint64_t calls = durations.calls();
+  const auto add = [&](const char* suffix, const std::string& labels, const std::string& value) {
+    f.lines.push_back(fmt::format("{}{}{{{}}} {}\n", name, suffix, labels, value));
+  };
+  for (const double limit_s : limits_s)
+    add("_bucket", fmt::format("{},le=\"{}\"", label, limit_s),
+        std::to_string(durations.calls_within(limit_s * ticks_per_second())));
+  add("_bucket", label + ",le=\"+Inf\"", std::to_string(calls));
+  add("_sum", label, value_text(static_cast<double>(t.calls) * t.mean_s));
+  add("_count", label, std::to_string(calls));
+}
+
+}  // namespace
+
+std::string metrics_text(const counter_registry& counters, const recorder& r) {
+  family idle{"Idle time of workers while a task of this type ran, as far as it is charged to it", "counter", {}, {}};
+  family locks{"Time for which tasks waited for a lock that a task of this type held", "counter", {}, {}};
+  family durations{"Durations of finished tasks of this type", "histogram", {}, {}};
+  const std::string idle_name = "plx_task_idle_blame_seconds_total", locks_name = "plx_task_lock_blame_seconds_total",
+                    durations_name = "plx_task_duration_seconds";
+  const std::vector<task_statistics> tasks = r.tasks();
+  for (std::size_t i = 0; i < std::min(tasks.size(), most_types); ++i) {
+    const task_statistics& t = tasks[i];
+    const std::string label = fmt::format("task=\"{}\"", escaped(t.name, true));
+    idle.lines.push_back(fmt::format("{}{{{}}} {}\n", idle_name, label, value_text(t.blamed_s)));
+    locks.lines.push_back(fmt::format("{}{{{}}} {}\n", locks_name, label, value_text(t.lock_waits_s)));
+    if (i < most_histograms) add_durations(durations, durations_name, label, t, r.durations(t.id));
   }
   std::string text = metrics_text(counters);
   if (tasks.empty()) return text;
+  write(text, durations_name, durations);
   write(text, idle_name, idle);
   write(text, locks_name, locks);
   return text;

@@ -79,12 +79,14 @@ class idle_share {
 
   /// Whether take() may return more than 0.
   [[nodiscard]] bool due() const noexcept { return balance_->version() != seen_.version || seen_.rate != 0; }
+  /// Whether the line has changed since the last call of take().
+  [[nodiscard]] bool changed() const noexcept { return balance_->version() != seen_.version; }
   /// The charge since the last call, in ticks. Requires: the worker is not idle.
-  double take(ticks now) noexcept {
-    if (balance_->version() != seen_.version) [[unlikely]]
-      return take_changed(now);
+  double take(ticks now) noexcept { return changed() ? take_changed(now) : take_more(now); }
+  /// The same if the line has not changed.
+  double take_more(ticks now) noexcept {
     if (now <= until_) return 0;
-    return seen_.rate * static_cast<double>(now - std::exchange(until_, now));
+    return seen_.rate * static_cast<double>(static_cast<std::int64_t>(now - std::exchange(until_, now)));
   }
 
   /// The worker has had no task for `passed` ticks of the present search, and is idle from now on. `parks`: it takes no

@@ -15,12 +15,19 @@ struct cell_sum {
   double squares = 0, blamed = 0;
 
   void add(const detail::name_cell& c) {
+    // Time moves from open_time to `time`: at most the move that is under way is counted twice. acquire: the first
+    // pairs with the release in worker_log::add_statistics(), the second keeps the last load behind it.
+    std::uint64_t open = 0, of_ended = 0;
+    do {
+      open = c.open_time.load(std::memory_order_acquire);
+      of_ended = c.time.load(std::memory_order_acquire);
+    } while (open != c.open_time.load(std::memory_order_relaxed));
+    open_time += open;
+    time += of_ended;
     calls += c.calls.load(std::memory_order_relaxed);
-    time += c.time.load(std::memory_order_relaxed);
     squares += c.squares.load(std::memory_order_relaxed);
     shortest = std::min(shortest, c.shortest.load(std::memory_order_relaxed));
     longest = std::max(longest, c.longest.load(std::memory_order_relaxed));
-    open_time += c.open_time.load(std::memory_order_relaxed);
     open_pieces += c.open_pieces.load(std::memory_order_relaxed);
   }
   void add(const detail::blame_cell& c) {
@@ -29,7 +36,7 @@ struct cell_sum {
   }
 };
 
-task_statistics statistics_of(name_id id, const cell_sum& sum) {
+task_statistics statistics_of(name_id id, const cell_sum& sum, const duration_histogram& durations) {
   task_statistics t{.id = id, .name = name_of(id), .calls = sum.calls, .slices = sum.calls + sum.open_pieces};
   const double tick_s = 1.0 / ticks_per_second();
   t.total_s = seconds(sum.time + sum.open_time);
@@ -43,6 +50,11 @@ task_statistics statistics_of(name_id id, const cell_sum& sum) {
   t.min_s = seconds(sum.shortest);
   t.max_s = seconds(sum.longest);
   t.stddev_s = std::sqrt(variance) * tick_s;
+  const auto quantile_s = [&](double share) {
+    return std::max(t.min_s, std::min(t.max_s, durations.quantile(share) * tick_s));
+  };
+  t.p50_s = quantile_s(0.5);
+  t.p99_s = quantile_s(0.99);
   return t;
 }
 
@@ -116,21 +128,28 @@ const device_lanes& recorder::devices() const noexcept { return state_->lanes; }
 
 void recorder::trace(bool on, std::size_t ring_records, double share) {
   PLX_ASSERT(share > 0 && share <= 1, share);
+  const std::lock_guard use(state_->use_mutex);
+  state_->take_back();
+  if (on && !state_->sink_in_use) state_->memory_in_use = true;
+  state_->set_tracing(on, ring_records, share);
+}
+
+void recorder::state::set_tracing(bool on, std::size_t ring_records, double of_slices) {
   {
-    const std::lock_guard lock(state_->mutex);
-    state_->want_edges(on && share == 1, state_->edges_for_paths);
+    const std::lock_guard lock(mutex);
+    want_edges(on && of_slices == 1, edges_for_paths);
     if (on) {
-      state_->share = share;
-      state_->set_rates(trace_every(share));
-      for (auto& w : state_->workers) {
+      share = of_slices;
+      set_rates(trace_every(of_slices));
+      for (auto& w : workers) {
         if (w->ring) continue;
         w->ring = ring_of<trace_ring>(ring_records);
         w->log.set_ring(w->ring.get());
       }
     }
   }
-  state_->set_mode(worker_log::tracing, on);
-  state_->lanes.set_tracing(on);
+  set_mode(worker_log::tracing, on);
+  lanes.set_tracing(on);
 }
 
 void recorder::trace_kind(name_id name, double share) {
@@ -189,28 +208,50 @@ void recorder::observe(task_observer* o) {
 
 void recorder::flight(std::size_t records, double from_s) {
   const std::lock_guard lock(state_->mutex);
+  state_->flight_enabled = records != 0;
   state_->flight_from_s = from_s;
-  for (auto& w : state_->workers) {
+  state_->set_flight(records);
+}
+
+flight_use::flight_use(recorder& r, std::size_t records) : recorder_(r) {
+  recorder::state& state = *r.state_;
+  const std::lock_guard lock(state.mutex);
+  if (state.flight_uses++ == 0 && !state.flight_enabled) state.set_flight(records);
+}
+
+flight_use::~flight_use() {
+  recorder::state& state = *recorder_.state_;
+  const std::lock_guard lock(state.mutex);
+  if (--state.flight_uses == 0 && !state.flight_enabled) state.set_flight(0);
+}
+
+/// Makes rings of `records` for workers without one, unless 0, and has them used if anything uses the flight recorder.
+/// Requires: mutex held.
+void recorder::state::set_flight(std::size_t records) {
+  const bool used = flight_enabled || flight_uses != 0;
+  for (auto& w : workers) {
     if (records != 0 && !w->flight) w->flight = ring_of<flight_ring>(records);
-    w->log.set_flight(records == 0 ? nullptr : w->flight.get(), ticks_from(from_s));
+    w->log.set_flight(used ? w->flight.get() : nullptr, ticks_from(flight_from_s));
   }
+}
+
+void recorder::lock_for_fork() {
+  state_->use_mutex.lock();
+  state_->drain_mutex.lock();
+  state_->mutex.lock();
+}
+
+void recorder::unlock_after_fork() noexcept {
+  state_->mutex.unlock();
+  state_->drain_mutex.unlock();
+  state_->use_mutex.unlock();
 }
 
 void recorder::drain() {
   const std::lock_guard draining(state_->drain_mutex);
-  if (state_->sink != nullptr) return state_->drain_to_sink(false);
+  if (state_->sink != nullptr && !state_->of_parent()) return state_->drain_to_sink(false);
   const std::lock_guard lock(state_->mutex);
   state_->drain_locked();
-}
-
-void recorder::set_trace_limit(std::uint64_t records) {
-  const std::lock_guard lock(state_->mutex);
-  state_->max_kept = records;
-}
-
-std::uint64_t recorder::trace_limit() const {
-  const std::lock_guard lock(state_->mutex);
-  return state_->max_kept;
 }
 
 std::uint64_t recorder::traced() const {
@@ -231,11 +272,19 @@ std::vector<task_statistics> recorder::state::statistics_of_workers(std::size_t 
       const worker_log& log = workers[w]->log;
       if (const detail::name_cell* c = log.name(id)) sum.add(*c), sum.add(*log.blame(id));
     }
-    if (sum.calls + sum.open_pieces > 0) all.push_back(statistics_of(id, sum));
+    if (sum.calls + sum.open_pieces > 0) all.push_back(statistics_of(id, sum, durations_of(id, first, last)));
   }
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.total_s > b.total_s; });
   return all;
 }
+
+duration_histogram recorder::state::durations_of(name_id id, std::size_t first, std::size_t last) const {
+  duration_histogram sum;
+  for (std::size_t w = first; w < last; ++w) workers[w]->log.add_durations(id, sum);
+  return sum;
+}
+
+duration_histogram recorder::durations(name_id id) const { return state_->durations_of(id, 0, worker_count()); }
 
 std::vector<task_statistics> recorder::tasks() const { return state_->statistics_of_workers(0, worker_count()); }
 

@@ -32,6 +32,8 @@ struct task_statistics {
   double min_s = 0;
   double max_s = 0;
   double stddev_s = 0;
+  double p50_s = 0;         // half of the durations are not longer; known to an eighth, as the next
+  double p99_s = 0;         // 99 % are not longer
   double blamed_s = 0;      // idle time of workers that is charged to it: see idle_balance.hpp
   double lock_waits_s = 0;  // for which others waited, summed over them, for locks that it held
 };
@@ -80,9 +82,6 @@ struct wait_statistics {
 
 /// Records of a worker's flight recorder: 2 MiB, of which only used pages take memory.
 inline constexpr std::size_t default_flight_records = std::size_t{1} << 16;
-
-/// Default limit of the records of a trace: 512 MiB.
-inline constexpr std::uint64_t default_trace_limit = std::uint64_t{1} << 24;
 
 class device_lanes;
 class trace_sink;    // trace_sink.hpp
@@ -134,21 +133,31 @@ class recorder {
   /// may still receive events for a moment, so it must live as long as this recorder.
   void observe(task_observer* o);
   /// Keeps the last slices of at least `from_s` of every worker, `records` of them (32 bytes each): see
-  /// flight_ring.hpp. 0 records: disables it. Requires: at most one size other than 0 in a recorder's life.
+  /// flight_ring.hpp. 0 records: disables it, unless a flight_use exists. A worker keeps the size of its first ring.
   void flight(std::size_t records, double from_s = 1e-6);
-  /// Moves the rings' records to the recorder's own memory, so that the rings do not overflow. At most trace_limit()
-  /// records are kept. With stream_to() they go to the sink instead, with all samples and marks. May wait for the sink;
-  /// only add_source(), collect_trace(), forget_trace() and stream_to() wait for it, too.
+  /// Moves the rings' records to the recorder's own memory, so that the rings do not overflow; for tests and short
+  /// traces. With stream_to() they go to the sink instead, with all samples and marks. May wait for the sink;
+  /// only add_source(), collect_trace(), forget_trace() and stream_to() wait for it, too. (trace() waits for the sink
+  /// of lend_trace(), which it ends.)
   void drain();
   /// From now on drain() passes the trace to `sink`; null: keeps it in memory again, after a last drain. `locality`, of
   /// `localities`: which process of a job this is.
   void stream_to(trace_sink* sink, unsigned locality = 0, unsigned localities = 1);
+  /// A trace for another measurement of the running program, beside which the program keeps the use of its recorder:
+  /// passes the trace to `sink` from now on, as trace(true) and stream_to() do. False if the program traces at present,
+  /// or has records that collect_trace() would return. A later trace(), stream_to(), forget_trace() or collect_trace()
+  /// ends it first, so these never mix both. The sink must outlive it.
+  bool lend_trace(trace_sink& sink, std::size_t ring_records, unsigned locality = 0, unsigned localities = 1);
+  /// Passes waiting records to the sink of lend_trace(). False if the program has ended that trace.
+  bool drain_lent_trace();
+  /// Ends it, after a last drain. False if the program had ended it. No effect without it.
+  bool end_lent_trace() noexcept;
+  /// For handlers of fork(), which would otherwise copy a lock that another thread holds: holds all locks of the
+  /// recorder from one to the other, in parent and child. May wait for the sink.
+  void lock_for_fork();
+  void unlock_after_fork() noexcept;  ///< see lock_for_fork()
   /// Drains `source`, too, while it exists.
   void add_source(std::weak_ptr<trace_source> source);
-  /// Sets the number of trace records to keep, 32 bytes each; further ones are dropped and counted.
-  void set_trace_limit(std::uint64_t records);
-  /// The limit set by set_trace_limit().
-  [[nodiscard]] std::uint64_t trace_limit() const;
   /// Records kept by drain(), or passed to a sink.
   std::uint64_t traced() const;
   /// Records lost because a ring or the recorder's memory was full.
@@ -170,6 +179,8 @@ class recorder {
   std::vector<task_statistics> tasks() const;
   /// The same for one worker. Requires: i < worker_count().
   std::vector<task_statistics> tasks(unsigned i) const;
+  /// The durations of finished tasks of a name.
+  duration_histogram durations(name_id id) const;
   /// Keys with a cost since the last reset_costs(), in order of key.
   std::vector<key_cost> costs() const;
   /// Slices whose cost is not accounted to a key, because a worker used more than 2^20 large keys.
@@ -199,8 +210,24 @@ class recorder {
   result<void> write_waits_csv(std::string_view path) const;
 
  private:
+  friend class flight_use;
   struct state;
   std::unique_ptr<state> state_;
+};
+
+/// A use of the flight recorder beside the program's own, such as the timeline of a live page: slices are kept while
+/// any flight_use exists, and while flight() has enabled the recorder, which nothing but flight() disables.
+/// Cost: rings of `records` if the recorder has none. The recorder must outlive it.
+/// Example: probe/crash/test/flight_ring_test.cpp
+class flight_use {
+ public:
+  flight_use(recorder& r, std::size_t records);
+  ~flight_use();
+  flight_use(const flight_use&) = delete;
+  flight_use& operator=(const flight_use&) = delete;
+
+ private:
+  recorder& recorder_;
 };
 
 }  // namespace plx::probe

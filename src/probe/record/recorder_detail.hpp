@@ -105,6 +105,14 @@ struct recorder::state {
 
   explicit state(unsigned most_workers) : workers(most_workers) {}
 
+  // Taken before both others. Guards the use of the trace: by the program, with a sink or in memory, or by
+  // lend_trace().
+  std::mutex use_mutex;
+  bool sink_in_use = false, memory_in_use = false;  // by the program
+  bool lent = false;                                // to the sink of lend_trace(); written with drain_mutex, too
+  int lent_by = 0;                                  // the process
+  bool left_over = false;  // the rings may have records of lend_trace(): workers had not yet seen its end
+
   // Held while the rings are drained, and taken before `mutex`: a sink may block for long.
   std::mutex drain_mutex;
   trace_sink* sink = nullptr;  // guarded by drain_mutex, and so are the members up to `streamed`
@@ -112,6 +120,7 @@ struct recorder::state {
   std::vector<std::string> names_passed;  // of workers, to the sink
   std::vector<bool> lanes_named;          // by lane of a device
   std::uint64_t lost_before = 0, streamed_before = 0;
+  std::uint64_t lost_lent = 0;  // by lend_trace(), also guarded by `mutex`
   unsigned rounds = 0;
   std::atomic<std::uint64_t> streamed{0};
 
@@ -123,10 +132,8 @@ struct recorder::state {
   device_lanes lanes{workers.most(), space};
 
   mutable std::mutex mutex;
-  std::uint64_t max_kept = default_trace_limit;
   std::uint64_t kept = 0;
-  std::uint64_t over_limit = 0;  // records in excess of `max_kept`
-  std::uint64_t dropped = 0;     // samples and marks dropped because their limit was reached
+  std::uint64_t dropped = 0;  // records without memory; samples and marks beyond their limit
   std::vector<trace_sample> samples;
   std::vector<trace_mark> marks;
   cost_map cost_base;
@@ -134,7 +141,9 @@ struct recorder::state {
   double share = 1;
   std::unique_ptr<trace_rates> rates;         // null until a share below 1 is set
   const trace_rates* rates_in_use = nullptr;  // null: everything is traced
-  double flight_from_s = 0;
+  bool flight_enabled = false;                // by flight()
+  unsigned flight_uses = 0;                   // objects of flight_use
+  double flight_from_s = 1e-6;
   task_observer* observer = nullptr;
   bool edges_for_trace = false, edges_for_paths = false;
   bool edges = false, events = false;  // counted in `wanted`
@@ -161,6 +170,7 @@ struct recorder::state {
 
   /// For all names; `kinds`: individual rates will follow.
   void set_rates(std::uint16_t every, bool kinds = false);
+  void set_flight(std::size_t records);
   bool some_kind_is_whole() const;
   bool tracing_locked() const { return !workers.empty() && (workers[0]->log.mode() & worker_log::tracing) != 0; }
   void set_mode(std::uint32_t bit, bool on) {
@@ -169,28 +179,36 @@ struct recorder::state {
   }
   /// Requires: drain_mutex is held, and there is a sink.
   void drain_to_sink(bool last);
+  /// Requires: drain_mutex is held, and the sink is set.
+  void begin_sink(unsigned locality, unsigned localities);
+  /// Requires: use_mutex is held.
+  bool end_lent() noexcept;
+  /// Before the program uses the trace itself. Requires: use_mutex is held.
+  void take_back() noexcept;
+  /// In the child of a fork, whose parent records the trace of lend_trace().
+  [[nodiscard]] bool of_parent() const noexcept;
+  void set_tracing(bool on, std::size_t ring_records, double share);
+  void forget();
   /// Requires: drain_mutex and mutex are held.
   void drain_locked() {
     for (auto& w : workers) {
       if (!w->ring) continue;
       w->ring->drain_spans([&](std::span<const trace_record> records) {
-        const std::uint64_t most = max_kept - std::min(max_kept, kept);
-        const auto room = static_cast<std::size_t>(std::min<std::uint64_t>(records.size(), most));
-        const std::size_t n = w->keep(records.first(room));
+        const std::size_t n = w->keep(records);
         kept += n;
-        over_limit += records.size() - n;
-        if (n < room) max_kept = kept;
+        dropped += records.size() - n;
       });
     }
   }
   std::uint64_t lost_locked() const {
-    std::uint64_t lost = dropped + over_limit + lanes.lost();
+    std::uint64_t lost = dropped + lanes.lost();
     for (const auto& w : workers) lost += w->ring ? w->ring->lost() : 0;
     return lost;
   }
   cost_map all_costs() const;
   /// For the workers [first, last), largest total first.
   std::vector<task_statistics> statistics_of_workers(std::size_t first, std::size_t last) const;
+  duration_histogram durations_of(name_id id, std::size_t first, std::size_t last) const;
 };
 
 }  // namespace plx::probe

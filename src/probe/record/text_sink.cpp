@@ -75,12 +75,16 @@ result<std::unique_ptr<text_sink>> text_sink::create(const std::string& path) {
   if (compressed)
     return error{"cannot write '" + path + "': built without zlib; choose a name that does not end in .gz"};
 #endif
-  auto file = atomic_file::create(path);
+  auto file = atomic_file::create(path, durability::unsynced);
   if (!file) return file.error();
 #if PLX_HAVE_ZLIB
   if (compressed) return std::unique_ptr<text_sink>(new gzip_sink(std::move(file).value()));
 #endif
   return std::unique_ptr<text_sink>(new plain_sink(std::move(file).value()));
+}
+
+result<void> write_measurement(const std::string& path, std::string_view content) {
+  return write_file(path, content, durability::unsynced);
 }
 
 std::string csv_field(std::string_view text) {

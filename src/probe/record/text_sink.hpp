@@ -1,6 +1,8 @@
 // Text output to a file that appears completely or not at all, compressed (gzip) if its name ends in .gz.
 //
-// Thread safety: one thread at a time. Errors: as in base/file.hpp. Example: trace/test/json_trace_test.cpp
+// The files of a measurement are unsynced (base/file.hpp): a program that ends does not wait for the disk.
+//
+// Thread safety: one thread at a time. Errors: as in base/file.hpp. Example: trace/tools/test/json_trace_test.cpp
 #pragma once
 
 #include <memory>
@@ -23,6 +25,9 @@ class text_sink {
   /// Requires: called at most once, and no write() after it.
   virtual result<void> commit() = 0;
 };
+
+/// Writes a whole file of a measurement, unsynced.
+result<void> write_measurement(const std::string& path, std::string_view content);
 
 // A field of a CSV file. Thread safety: all functions are thread-safe. Example: probe/record/test/csv_test.cpp
 

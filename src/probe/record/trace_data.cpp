@@ -104,24 +104,39 @@ void recorder::state::drain_to_sink(bool last) {
 
 void recorder::stream_to(trace_sink* sink, unsigned locality, unsigned localities) {
   state& s = *state_;
-  const std::lock_guard draining(s.drain_mutex);
-  if (s.sink != nullptr) s.drain_to_sink(true);
-  s.sink = sink;
-  if (sink == nullptr) return;
   {
+    const std::lock_guard use(s.use_mutex);
+    s.take_back();
     const std::lock_guard lock(s.mutex);
-    s.lost_before = s.lost_locked();
+    if (sink != nullptr) s.sink_in_use = true, s.memory_in_use = s.memory_in_use && s.kept != 0;
   }
-  s.streamed_before = s.streamed.load(std::memory_order_relaxed);
-  s.names_passed.clear();
-  s.lanes_named.clear();
+  {
+    const std::lock_guard draining(s.drain_mutex);
+    if (s.sink != nullptr) s.drain_to_sink(true);
+    s.sink = sink;
+    if (sink != nullptr) return s.begin_sink(locality, localities);
+  }
+  const std::lock_guard use(s.use_mutex);
+  const std::lock_guard lock(s.mutex);
+  s.sink_in_use = false;
+  if (s.tracing_locked()) s.memory_in_use = true;
+}
+
+void recorder::state::begin_sink(unsigned locality, unsigned localities) {
+  {
+    const std::lock_guard lock(mutex);
+    lost_before = lost_locked();
+  }
+  streamed_before = streamed.load(std::memory_order_relaxed);
+  names_passed.clear();
+  lanes_named.clear();
   const double now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
-  sink->begin({.origin = s.origin,
+  sink->begin({.origin = origin,
                .ticks_per_second = ticks_per_second(),
-               .unix_s = now_s - seconds(now_ticks() - s.origin),
+               .unix_s = now_s - seconds(now_ticks() - origin),
                .locality = locality,
                .localities = localities,
-               .space = s.space,
+               .space = space,
                .process = static_cast<std::uint32_t>(::getpid()),
                .host = host_name()});
 }
@@ -132,28 +147,39 @@ void recorder::add_source(std::weak_ptr<trace_source> source) {
 }
 
 void recorder::forget_trace() {
-  const std::lock_guard draining(state_->drain_mutex);
+  const std::lock_guard use(state_->use_mutex);
+  state_->take_back();
+  state_->forget();
   const std::lock_guard lock(state_->mutex);
-  state_->drain_locked();
-  for (const auto& w : state_->workers) w->kept.clear();
-  state_->kept = 0;
-  state_->samples.clear();
-  state_->marks.clear();
-  state_->lanes.forget();
+  state_->memory_in_use = !state_->sink_in_use && state_->tracing_locked();
+}
+
+void recorder::state::forget() {
+  const std::lock_guard draining(drain_mutex);
+  const std::lock_guard lock(mutex);
+  drain_locked();
+  for (const auto& w : workers) w->kept.clear();
+  kept = 0;
+  samples.clear();
+  marks.clear();
+  lanes.forget();
 }
 
 trace_data recorder::collect_trace() {
+  {
+    const std::lock_guard use(state_->use_mutex);
+    state_->take_back();
+  }
   const std::lock_guard draining(state_->drain_mutex);
   const std::lock_guard lock(state_->mutex);
-  state_->drain_locked();
+  if (!state_->lent) state_->drain_locked();
   trace_data all;
   all.origin = state_->origin;
   all.worker_names = state_->worker_names;
   all.samples = state_->samples;
   all.marks = state_->marks;
   all.records = state_->kept;
-  all.lost = state_->lost_locked();
-  all.over_limit = state_->over_limit;
+  all.lost = state_->lost_locked() - state_->lost_lent;
   all.share = state_->share;
   std::vector<std::size_t> slices;
   trace_size size;

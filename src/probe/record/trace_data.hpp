@@ -89,11 +89,10 @@ struct trace_data {
   std::vector<trace_placement> placements;  // unordered
   std::vector<trace_sample> samples;        // in order of time
   std::vector<trace_mark> marks;            // in order of time
-  double share = 1;              // the smallest share of the slices that was recorded at any time; with a budget,
-                                 // earlier parts of the trace may have a larger share, and edges
-  std::uint64_t records = 0;     // kept
-  std::uint64_t lost = 0;        // dropped because a buffer was full: the graph has gaps
-  std::uint64_t over_limit = 0;  // of those, dropped because the trace reached recorder::trace_limit()
+  double share = 1;           // the smallest share of the slices that was recorded at any time; with a budget,
+                              // earlier parts of the trace may have a larger share, and edges
+  std::uint64_t records = 0;  // kept
+  std::uint64_t lost = 0;     // dropped because a buffer was full: the graph has gaps
 
   /// Whether a worker's row is a stream of a device.
   [[nodiscard]] bool is_device(std::size_t worker) const noexcept {

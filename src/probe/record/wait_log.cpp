@@ -9,7 +9,6 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "base/file.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/record/recorder_detail.hpp"
 #include "probe/record/text_sink.hpp"
@@ -126,7 +125,7 @@ result<void> recorder::write_waits_csv(std::string_view path) const {
     fmt::format_to(std::back_inserter(text), "{},{},{},{},{:.9g},{:.9g}\n", csv_field(s.kind), object,
                    csv_field(s.name), s.waits, s.total_s, s.max_s);
   }
-  return write_file(std::string(path), text);
+  return write_measurement(std::string(path), text);
 }
 
 namespace {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdlib>
 #include <memory>
 #include <new>
 #include <utility>
@@ -43,7 +44,12 @@ constexpr std::size_t last_capacity = 1u << 21;
 }  // namespace
 
 worker_log::~worker_log() {
-  for (auto& chunk : names_) delete chunk.load(std::memory_order_relaxed);
+  for (auto& slot : names_) {
+    const detail::name_chunk* chunk = slot.load(std::memory_order_relaxed);
+    if (chunk == nullptr) continue;
+    std::free(chunk->durations);
+    delete chunk;
+  }
   for (auto& chunk : keys_) delete chunk.load(std::memory_order_relaxed);
   delete hashed_.load(std::memory_order_relaxed);
 }
@@ -51,9 +57,14 @@ worker_log::~worker_log() {
 // Without memory, measurements are lost: they go to a chunk that nothing reads, and the next record tries again.
 
 detail::name_chunk* worker_log::new_name_chunk(unsigned which) noexcept {
-  static constinit detail::name_chunk lost;
-  auto* chunk = new (std::nothrow) detail::name_chunk;
-  if (chunk == nullptr) return &lost;
+  constexpr std::size_t bins = detail::names_of_chunk * duration_histogram::n_bins;
+  static constinit std::uint64_t lost_durations[bins] = {};
+  static constinit detail::name_chunk lost(lost_durations);
+  // calloc: zeros of the operating system, which take no memory until they are written.
+  auto* durations = static_cast<std::uint64_t*>(std::calloc(bins, sizeof(std::uint64_t)));
+  if (durations == nullptr) return &lost;
+  auto* chunk = new (std::nothrow) detail::name_chunk(durations);
+  if (chunk == nullptr) return std::free(durations), &lost;
   names_[which].store(chunk, std::memory_order_release);  // pairs with the acquire in name()
   return chunk;
 }
@@ -266,6 +277,20 @@ const detail::blame_cell* worker_log::blame(name_id id) const noexcept {
   if (id >= max_names) return nullptr;
   const detail::name_chunk* chunk = names_[id >> detail::name_chunk_bits].load(std::memory_order_acquire);
   return chunk == nullptr ? nullptr : &chunk->blame[id & ((1u << detail::name_chunk_bits) - 1)];
+}
+
+// Only bins between the extremes can have calls.
+void worker_log::add_durations(name_id id, duration_histogram& to) const noexcept {
+  const detail::name_cell* c = name(id);
+  if (c == nullptr || c->calls.load(std::memory_order_relaxed) == 0) return;
+  std::uint64_t* bins = names_[id >> detail::name_chunk_bits].load(std::memory_order_acquire)->durations +
+                        id % detail::names_of_chunk * duration_histogram::n_bins;
+  const auto bin_of = [](const detail::counter& t) {
+    const auto length = static_cast<std::int64_t>(t.load(std::memory_order_relaxed));
+    return duration_histogram::bin_of(static_cast<double>(length));
+  };
+  for (std::size_t b = bin_of(c->shortest), last = bin_of(c->longest); b <= last; ++b)
+    to.add(b, std::atomic_ref(bins[b]).load(std::memory_order_relaxed));
 }
 
 void worker_log::add_blame(name_id name, ticks now) noexcept {

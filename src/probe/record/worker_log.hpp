@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "base/clock.hpp"
+#include "probe/record/duration_histogram.hpp"
 #include "probe/record/idle_balance.hpp"
 #include "probe/record/names.hpp"
 #include "probe/record/task_event.hpp"
@@ -110,14 +111,17 @@ struct hashed_key_cell {
   key_cell cost;
 };
 
-inline constexpr unsigned name_chunk_bits = 7;  // 128 cells, 10 KiB
+inline constexpr unsigned name_chunk_bits = 7;  // 128 cells, 10 KiB; bins of their durations: 320 KiB, touched as used
 inline constexpr unsigned names_of_chunk = 1u << name_chunk_bits;
 inline constexpr unsigned key_chunk_bits = 10;  // 1024 cells, 16 KiB
 inline constexpr std::uint64_t dense_keys = 1ull << 20;
 
 struct name_chunk {
-  std::array<name_cell, 1u << name_chunk_bits> cells;
-  std::array<blame_cell, 1u << name_chunk_bits> blame;
+  explicit constexpr name_chunk(std::uint64_t* zeros) noexcept : durations(zeros) {}
+
+  std::array<name_cell, names_of_chunk> cells{};
+  std::array<blame_cell, names_of_chunk> blame{};
+  std::uint64_t* const durations;  // [names_of_chunk][duration_histogram::n_bins], read and written by atomic_ref
 };
 struct key_chunk {
   std::array<key_cell, 1u << key_chunk_bits> cells;
@@ -190,7 +194,7 @@ class alignas(64) worker_log {
   // Called by the worker.
 
   /// Records one slice. Requires: called by this log's worker only.
-  void record(const task_slice& s) noexcept {
+  [[gnu::always_inline]] void record(const task_slice& s) noexcept {
     const std::uint32_t mode = mode_.load(std::memory_order_relaxed);
     count(s, mode);
     if ((mode & (tracing | watching)) == 0) [[likely]]
@@ -282,6 +286,8 @@ class alignas(64) worker_log {
   const detail::name_cell* name(name_id id) const noexcept;
   /// The same of what it is blamed for.
   const detail::blame_cell* blame(name_id id) const noexcept;
+  /// Adds the durations of finished tasks of a name to `to`.
+  void add_durations(name_id id, duration_histogram& to) const noexcept;
   /// Idle time of other workers while this one was neither in a task nor idle, in ticks.
   double unattributed() const noexcept { return unattributed_.load(std::memory_order_relaxed); }
 
@@ -327,35 +333,49 @@ class alignas(64) worker_log {
  private:
   using key_visitor = void (*)(void* context, std::uint64_t key, ticks time, std::uint64_t calls);
 
-  void count(const task_slice& s, std::uint32_t mode) noexcept {
+  // Always inline: by a call the slice would be in memory, for 2 ns of each task.
+  [[gnu::always_inline]] void count(const task_slice& s, std::uint32_t mode) noexcept {
     const ticks length = s.end > s.begin ? s.end - s.begin : 0;  // counters of two sockets may differ by a few ticks
     if ((mode & statistics) != 0) [[likely]] {
-      add_statistics(s, length);
-      if (share_.due()) [[unlikely]]
-        add_blame(s.name, s.end);
+      name_id id = s.name;
+      detail::name_chunk& chunk = chunk_of(id);
+      add_statistics(s, length, chunk, id);
+      if (share_.due()) [[unlikely]] {
+        if (share_.changed()) [[unlikely]]
+          add_blame(id, s.end);
+        else if (const double charge = share_.take_more(s.end); charge != 0) {
+          std::atomic<double>& idle = chunk.blame[id % detail::names_of_chunk].idle;
+          idle.store(idle.load(std::memory_order_relaxed) + charge, std::memory_order_relaxed);
+        }
+      }
     }
     if (s.key != no_key && (mode & costs) != 0) add_cost(s, length);
     if (length >= flight_from_.load(std::memory_order_relaxed)) add_flight(s.begin, s.end, s.key, packed(s));
   }
 
-  void add_statistics(const task_slice& s, ticks length) noexcept {
-    detail::name_cell& c = cell_of(s.name);
+  [[gnu::always_inline]] void add_statistics(const task_slice& s, ticks length, detail::name_chunk& chunk,
+                                             name_id id) noexcept {
+    detail::name_cell& c = chunk.cells[id % detail::names_of_chunk];
     if (!s.finished) [[unlikely]] {
       detail::add(c.open_time, length);
       detail::add(c.open_pieces, 1);
       return;
     }
-    if (s.earlier != 0) [[unlikely]] {
-      detail::add(c.open_time, ~s.earlier + 1);  // moves to `time`; modulo 2^64, so that the share of another worker
-                                                 // cancels
+    if (s.earlier != 0) [[unlikely]]
       length += s.earlier;
-    }
     const double d = static_cast<double>(static_cast<std::int64_t>(length));
     detail::add(c.calls, 1);
     detail::add(c.time, length);
+    // It has moved to `time`: a reader in between counts it twice, but never misses it. Modulo 2^64, so that the share
+    // of another worker cancels. release: pairs with the acquire of readers, which read open_time first.
+    if (s.earlier != 0) [[unlikely]]
+      c.open_time.store(c.open_time.load(std::memory_order_relaxed) - s.earlier, std::memory_order_release);
     c.squares.store(c.squares.load(std::memory_order_relaxed) + d * d, std::memory_order_relaxed);
     if (length < c.shortest.load(std::memory_order_relaxed)) c.shortest.store(length, std::memory_order_relaxed);
     if (length > c.longest.load(std::memory_order_relaxed)) c.longest.store(length, std::memory_order_relaxed);
+    const std::atomic_ref bin(
+        chunk.durations[id % detail::names_of_chunk * duration_histogram::n_bins + duration_histogram::bin_of(d)]);
+    bin.store(bin.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
   void add_cost(const task_slice& s, ticks length) noexcept {

@@ -13,9 +13,9 @@
 namespace plx::qmc {
 namespace {
 
-const checkpoint_kind kind = {"plx-dca", 2};
+const checkpoint_kind kind = {"plx-dca", 5};
 constexpr const char* may_change[] = {"loop.temperatures", "loop.iterations", "loop.first_iterations",
-                                      "output.checkpoint_interval_s"};
+                                      "output.checkpoint_interval_s", "four_point.distribute"};
 
 std::vector<double> numbers_of(const dca_state& s) {
   std::vector<double> numbers, eigenvalues;
@@ -30,6 +30,7 @@ std::vector<double> numbers_of(const dca_state& s) {
   to.add(eigenvalues);
   to.add(static_cast<double>(s.walkers.size()));
   for (const auto& w : s.walkers) to.add(w);
+  save_parts(to, s.functions);
   return numbers;
 }
 
@@ -45,7 +46,8 @@ bool read_state(const std::vector<double>& numbers, dca_state& s) {
   for (std::size_t i = 0; i + 1 < eigenvalues.size(); i += 2) s.d_wave.push_back({eigenvalues[i], eigenvalues[i + 1]});
   s.walkers.resize(std::min(from.integer<std::size_t>(), numbers.size()));
   for (auto& w : s.walkers) w = from.numbers();
-  return from.is_complete();
+  s.functions = load_parts(from, numbers.size());
+  return from.is_complete() && s.functions.have(s.walkers.size());
 }
 
 }  // namespace

@@ -2,9 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 
+#include "probe/record/names.hpp"
+#include "qmc/dca/evaluate_rows.hpp"
+#include "qmc/dca/function_results.hpp"
 #include "qmc/pairing/bethe_salpeter.hpp"
+#include "rt/task_group.hpp"
 
 namespace plx::qmc {
 
@@ -95,58 +100,103 @@ correlation_estimates correlations_in(list_of_estimates& e, std::size_t n) {
   return c;
 }
 
-}  // namespace
+// The results that follow from a row of means.
+struct evaluation {
+  std::vector<double> values;  // those that get errors
+  matsubara_function green, self_energy;
+  real_matrix pairs;
+  double d_wave_overlap = 0;
+};
 
-result<bool> conclude(const dca_options& options, const coarse_graining& grain, const transfers& more,
-                      const impurity& p, const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop,
-                      dca_temperature& t) {
-  const int n_pairs = options.pair_frequencies, n_k = p.lattice->n_sites();
-  const pair_index index{n_k, n_pairs};
-  std::optional<error> failure;
-  bool stopped = false;
-  std::size_t length = 0;
-  t.four_points.clear();
-  for (const auto& f : more.functions.functions) t.four_points.push_back({f, {}, {}, {}, {}});
-  // Sets G, Sigma and P of `t`, too: the last row is the mean of all.
-  const auto values_of = [&](std::span<const double> row) {
-    stopped = stopped || (stop != nullptr && *stop);
-    if (stopped || failure) return std::vector<double>(length);  // they are not used
+struct evaluator {
+  const dca_options& options;
+  const coarse_graining& grain;
+  const impurity& p;
+
+  result<evaluation> operator()(std::span<const double> row) const {
+    const int n_pairs = options.pair_frequencies, n_k = p.lattice->n_sites();
+    evaluation e;
     list_of_values v;
     const auto averages = averages_of(p, options.expansion_k, row);
-    t.green = green_of(p, row);
-    t.self_energy = self_energy_of(p.g0, t.green, p.u, averages.density, p.beta);
+    e.green = green_of(p, row);
+    e.self_energy = self_energy_of(p.g0, e.green, p.u, averages.density, p.beta);
     const double limit = 0.5 * p.u * (averages.density - 1);
-    const double kinetic = grain.kinetic_energy(t.self_energy, p.mu, limit, p.beta);
+    const double kinetic = grain.kinetic_energy(e.self_energy, p.mu, limit, p.beta);
     const double potential = p.u > 0 ? p.u * (averages.double_occupancy - averages.density / 2 + 0.25) : 0;
     for (double x : {kinetic + potential, kinetic, potential}) v.add(x);
-    v.add(t.green);
-    v.add(t.self_energy);
+    v.add(e.green);
+    v.add(e.self_energy);
     for (int k = 0; k < n_k; ++k)
-      v.add(occupation(t.green.of_momentum(k), t.green.n_frequencies(), p.moments[k] + limit, p.beta));
+      v.add(occupation(e.green.of_momentum(k), e.green.n_frequencies(), p.moments[k] + limit, p.beta));
     if (options.correlations) add_correlations(v, *p.lattice, correlations_of(p, row));
-    for (std::size_t f = 0; f < t.four_points.size(); ++f) {
-      auto& point = t.four_points[f];
-      point.mean = four_point_of(p, n_pairs, more.functions, f, row);
-      const auto s = solve_transfer(*p.lattice, {n_k, more.functions.n_frequencies}, point.function, point.mean,
-                                    t.green, t.self_energy, more.bubble, p.u, p.mu, p.beta);
-      if (!s) failure = s.error();
-      for (double x : {s ? s->cluster : 0, s ? s->lattice : 0, s ? s->bubble : 0}) v.add(x);
+    if (n_pairs > 0) {
+      e.pairs = pairs_of(p, n_pairs, row);
+      const auto solved = solve_pairing(*p.lattice, {n_k, n_pairs}, e.pairs, e.green,
+                                        grain.pair_bubble(e.self_energy, p.mu, p.beta, n_pairs));
+      if (!solved) return solved.error();
+      for (double x : {solved->d_wave, solved->leading}) v.add(x);
+      e.d_wave_overlap = solved->d_wave_overlap;
     }
-    length = v.values.size();
-    if (n_pairs == 0) return v.values;
-    t.pairs = pairs_of(p, n_pairs, row);
-    const auto solved =
-        solve_pairing(*p.lattice, index, t.pairs, t.green, grain.pair_bubble(t.self_energy, p.mu, p.beta, n_pairs));
-    if (!solved) failure = solved.error();
-    v.add(solved ? solved->d_wave : 0);
-    v.add(solved ? solved->leading : 0);
-    t.d_wave_overlap = solved ? solved->d_wave_overlap : 0;
-    length = v.values.size();
-    return v.values;
-  };
-  list_of_estimates e(jackknife(rows, values_of));
-  if (failure) return *failure;
-  if (stopped) return false;
+    e.values = std::move(v.values);
+    return e;
+  }
+};
+
+}  // namespace
+
+result<bool> evaluate_rows(std::size_t n_rows, const std::function<bool()>& stop,
+                           const std::function<result<void>(std::size_t)>& f) {
+  static const task_info info{probe::register_name("qmc/jackknife"), probe::no_key};
+  std::vector<std::optional<error>> failures(n_rows);
+  std::atomic<bool> ended = false;  // relaxed: orders no other data
+  task_group tasks;
+  for (std::size_t i = 0; i < n_rows; ++i)
+    tasks.run(info, [&, i] {
+      if (stop && stop()) ended.store(true, std::memory_order_relaxed);
+      if (ended.load(std::memory_order_relaxed)) return;
+      if (auto done = f(i); !done) failures[i] = done.error();
+    });
+  tasks.wait();
+  if (ended) return false;
+  for (const auto& failure : failures)
+    if (failure) return *failure;
+  return true;
+}
+
+result<bool> conclude(const dca_options& options, const coarse_graining& grain, const transfers& more,
+                      const impurity& p, const std::vector<std::vector<double>>& rows,
+                      const std::function<bool()>& stop, dca_temperature& t) {
+  const evaluator evaluate{options, grain, p};
+  // The last row is the mean of all. A task per row; results are combined in the order of the rows.
+  const auto means = detail::leave_one_out(rows, {});
+  std::vector<std::vector<double>> results(means.size());
+  evaluation whole;
+  const auto evaluated = evaluate_rows(means.size(), stop, [&](std::size_t i) -> result<void> {
+    const bool is_mean = i + 1 == means.size();
+    auto e = evaluate(means[i]);
+    if (!e) return e.error();
+    results[i] = std::move(e->values);
+    if (is_mean) whole = *std::move(e);
+    return {};
+  });
+  if (!evaluated || !*evaluated) return evaluated;
+  function_results::table of_functions;
+  const auto complete = more.results.evaluate(means, more.held_bins, of_functions);
+  if (!complete || !*complete) return complete;
+  list_of_estimates e(detail::jackknife_estimates(results));
+  const int n_k = p.lattice->n_sites();
+  t.green = std::move(whole.green);
+  t.self_energy = std::move(whole.self_energy);
+  t.pairs = std::move(whole.pairs);
+  t.d_wave_overlap = whole.d_wave_overlap;
+  t.four_points.clear();
+  list_of_estimates of_transfers(detail::jackknife_estimates(of_functions.rows));
+  for (std::size_t f = 0; f < of_functions.means.size(); ++f) {
+    auto& point = t.four_points.emplace_back();
+    point.function = more.functions.functions[f];
+    point.mean = std::move(of_functions.means[f]);
+    for (estimate* x : {&point.cluster, &point.lattice, &point.bubble, &point.leading}) *x = of_transfers.one();
+  }
   t.energy = e.one();
   t.kinetic_energy = e.one();
   t.potential_energy = e.one();
@@ -154,9 +204,7 @@ result<bool> conclude(const dca_options& options, const coarse_graining& grain, 
   t.self_energy_error = e.errors(t.self_energy);
   t.occupation = e.several(static_cast<std::size_t>(n_k));
   if (options.correlations) t.correlations = correlations_in(e, static_cast<std::size_t>(n_k));
-  for (auto& point : t.four_points)
-    for (estimate* x : {&point.cluster, &point.lattice, &point.bubble}) *x = e.one();
-  if (n_pairs > 0) {
+  if (options.pair_frequencies > 0) {
     const estimate d_wave = e.one();
     if (t.d_wave_overlap >= least_overlap) t.d_wave = d_wave;
     t.leading = e.one();

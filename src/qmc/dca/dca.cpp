@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "qmc/dca/conclude.hpp"
+#include "qmc/dca/function_results.hpp"
 #include "qmc/solver/distributed_walkers.hpp"
 
 namespace plx::qmc {
@@ -22,8 +23,13 @@ class loop {
         grain_(*cluster_, {1, o.t_prime}, o.lattice ? 128 : 1),
         four_points_(o.make_four_points(*cluster_).value()),
         bubble_(*cluster_, {1, o.t_prime}, o.lattice),
-        walkers_(members, cluster_, observer.stop_flag()) {
+        walkers_(members, cluster_, observer.stop_flag()),
+        functions_(members, four_points_, bubble_, o.expansion_k, [this] { return walkers_.poll_stop(); }) {
     state_.self_energy = matsubara_function(cluster_->n_sites(), o.frequencies);
+    walkers_.report_to(observer.progress());
+    walkers_.keep_functions_in(observer.functions());
+    walkers_.hold_bins_with(
+        [this](const impurity& p, std::vector<bin_functions> bins) { functions_.hold(p, std::move(bins)); });
   }
 
   result<dca_outcome> run(const dca_state* from) {
@@ -51,7 +57,9 @@ class loop {
   result<void> iterate() {
     const int index = state_.temperature, iteration = state_.iteration;
     const double beta = 1 / options_.temperatures[index];
-    const bool last = iteration + 1 >= (index == 0 ? options_.first_iterations : options_.iterations);
+    // A resume may ask for fewer than are complete: then this one is the last.
+    const int iterations = std::max(index == 0 ? options_.first_iterations : options_.iterations, iteration + 1);
+    const bool last = iteration + 1 >= iterations;
     const auto start = std::chrono::steady_clock::now();
     const auto seconds = [&, before = state_.seconds] {
       return before + std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -60,29 +68,48 @@ class loop {
     auto old = iteration == 0 && index > 0
                    ? at_temperature(state_.self_energy, 1 / options_.temperatures[index - 1], beta)
                    : state_.self_energy;
-    const auto mu = grain_.find_mu(old, options_.density, beta);
-    if (!mu) return mu.error();
+    const auto mu = options_.adjust_mu ? grain_.find_mu(old, options_.density, beta) : result<double>(options_.mu);
+    if (!mu) return error{fmt::format("T {:.5g}: {}", 1 / beta, mu.error().message)};
+    dca_iteration now;
+    now.temperature = index, now.iteration = iteration, now.last = last, now.t = 1 / beta, now.mu = *mu;
+    now.seconds = state_.seconds;
+    observer_.began(now, iterations);
     const impurity p = problem_at(*mu, beta, old);
-    const auto r = walkers_.run(p, solver_options(last));
-    const auto* flag = observer_.stop_flag();
-    const auto pause = [&] {
+    auto settings = solver_options(last);
+    const bool distributed = settings.functions_stay;
+    const auto solved = walkers_.run(p, std::move(settings), state_.functions);
+    if (!solved) return stop_with(solved.error());
+    const auto& r = *solved;
+    const auto pause = [&]() -> result<void> {
+      if (distributed && !walkers_.keeps_functions()) return {};
+      if (auto saved = save_functions(distributed); !saved) return saved;
       state_.walkers = r.saved();
       state_.seconds = seconds();
       observer_.reached(state_);
+      return {};
     };
     if (!r.complete) {
-      outcome_.stopped = observer_.stop_requested() || walkers_.stop_requested();
-      pause();
+      if (auto paused = pause(); !paused) return stop_with(paused.error());
+      outcome_.stopped = stop_requested();  // by a signal, or because the observer could not write the checkpoint
       return {};
     }
-    const auto rows = rows_of(r);
+    // The jackknife of functions of two particles may take longer than their measurement.
+    const bool keeps_measurements = last && !four_points_.functions.empty() && options_.checkpoint_interval_s > 0;
+    if (keeps_measurements) {
+      if (auto paused = pause(); !paused) return stop_with(paused.error());
+      state_.walkers = {};  // as large as the bins: not kept beside the jackknife
+      outcome_.stopped = stop_requested();
+      if (outcome_.stopped) return {};
+    }
+    const auto rows = rows_of(r, false);
     const auto means = detail::leave_one_out(rows, {}).back();
     const auto averages = averages_of(p, options_.expansion_k, means);
     const auto g = green_of(p, means);
     const auto sigma = self_energy_of(p.g0, g, p.u, averages.density, beta);
-    dca_iteration now;
-    now.temperature = index, now.iteration = iteration, now.last = last, now.t = 1 / beta, now.mu = *mu;
     now.order = averages.order, now.autocorrelation_time = r.order_autocorrelation_time();
+    now.drift = r.moves.largest_drift;
+    now.acceptance =
+        r.moves.proposed > 0 ? static_cast<double>(r.moves.accepted) / static_cast<double>(r.moves.proposed) : 0;
     now.wait_s = walkers_.wait_s(), now.exchanged_mb = 1e-6 * walkers_.bytes();
     for (int k = 0; k < sigma.n_momenta(); ++k) {
       now.change = std::max(now.change, std::abs(sigma(k, 0) - old(k, 0)));
@@ -95,22 +122,46 @@ class loop {
     now.density = estimates[0], now.double_occupancy = estimates[1], now.sign = estimates[2];
     now.seconds = seconds();
     if (!last) observer_.iterated(now);
-    const auto reported = last ? end_temperature(now, p, rows, flag) : result<bool>(true);
+    const auto reported = last ? end_temperature(now, p, rows) : result<bool>(true);
     if (!reported) return reported.error();
     if (*reported)
       advance_state(std::move(old), last);
-    else
-      pause();
+    else if (auto paused = keeps_measurements ? result<void>() : pause(); !paused)
+      return stop_with(paused.error());
+    return {};
+  }
+
+  // A checkpoint that cannot be written or read.
+  result<void> stop_with(const error& e) {
+    observer_.checkpoint_failed(e);
+    outcome_.stopped = true;
+    return {};
+  }
+
+  bool stop_requested() { return observer_.stop_requested() || walkers_.stop_requested(); }
+
+  // Functions of two particles of the walkers, if they are distributed: in parts of the next checkpoint.
+  result<void> save_functions(bool distributed) {
+    state_.functions.clear();
+    if (!distributed) return {};
+    const auto start = std::chrono::steady_clock::now();
+    auto parts = walkers_.save_functions(state_.functions.mark + 1);
+    if (!parts) return parts.error();
+    state_.functions = *std::move(parts);
+    save_s_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return {};
   }
 
   // Reports the last iteration of a temperature and its results; false: neither, because the run was stopped.
   result<bool> end_temperature(const dca_iteration& now, const impurity& p,
-                               const std::vector<std::vector<double>>& rows, const std::atomic<bool>* stop) {
+                               const std::vector<std::vector<double>>& rows) {
+    const auto* flag = observer_.stop_flag();  // may be another one than that of the walkers
     dca_temperature t;
     t.t = now.t, t.mu = now.mu;
     t.density = now.density, t.double_occupancy = now.double_occupancy, t.sign = now.sign;
-    const auto concluded = conclude(options_, grain_, {bubble_, four_points_}, p, rows, stop, t);
+    const auto concluded = conclude(
+        options_, grain_, {functions_, four_points_, walkers_.held_bins()}, p, rows,
+        [this, flag] { return walkers_.poll_stop() || (flag != nullptr && *flag); }, t);
     outcome_.stopped = concluded && !*concluded;
     if (outcome_.stopped) return false;
     observer_.iterated(now);
@@ -129,9 +180,10 @@ class loop {
     state_.seconds = 0;
     state_.self_energy = std::move(self_energy);
     state_.walkers.clear();
+    state_.functions.clear();
     observer_.reached(state_);
     const bool finished = state_.temperature == static_cast<int>(options_.temperatures.size());
-    outcome_.stopped = (observer_.stop_requested() || walkers_.stop_requested()) && !finished;
+    outcome_.stopped = stop_requested() && !finished;
   }
 
   impurity problem_at(double mu, double beta, const matsubara_function& sigma) const {
@@ -156,7 +208,10 @@ class loop {
     if (last) o.four_points = four_points_;
     o.seed = static_cast<std::uint64_t>(options_.seed);
     o.first_stream = state_.streams;
+    o.functions_stay = last && options_.distribute == "always" && walkers_.is_distributed();
     o.pause_after_s = options_.checkpoint_interval_s;
+    if (o.functions_stay && o.pause_after_s > 0)
+      o.pause_after_s = walkers_.keeps_functions() ? std::max(o.pause_after_s, least_interval * save_s_) : 0;
     o.saved = std::move(state_.walkers);
     return o;
   }
@@ -168,8 +223,12 @@ class loop {
   four_point_set four_points_;
   transfer_bubble bubble_;
   distributed_walkers walkers_;
+  function_results functions_;  // uses bins that the walkers hold
   dca_state state_;
   dca_outcome outcome_;
+  // Distributed functions may be many gigabytes: writing them takes at most a tenth of the time.
+  static constexpr double least_interval = 10;
+  double save_s_ = 0;  // to write them last
 };
 
 }  // namespace
@@ -181,19 +240,36 @@ result<dca_outcome> run_dca(const dca_options& options, dca_observer& observer, 
 
 std::vector<std::string> warnings_of(const dca_options& o, const dca_iteration& i) {
   std::vector<std::string> all;
+  if (!(i.drift <= largest_drift)) {
+    const auto batch = o.method == "submatrix" && o.batch > 1 ? fmt::format("a smaller solver.batch ({}), or ", o.batch)
+                                                              : std::string();
+    all.push_back(fmt::format(
+        "warning: T {:.5g}: rounding errors of the walkers' matrices reach {:.1e}: expected at most {:g}; use {}"
+        "higher temperatures",
+        i.t, i.drift, largest_drift, batch));
+  }
   if (!i.last) return all;
   const double distance = std::abs(i.density.value - o.density);
-  if (!(distance <= 4 * i.density.error + 0.002))
+  if (o.adjust_mu && !(distance <= 4 * i.density.error + 0.002)) {
+    const auto advice = o.mixing > 0 ? fmt::format("more loop.iterations, or a smaller loop.mixing ({:g})", o.mixing)
+                                     : std::string("a loop.mixing above 0, with which the self-energy changes");
     all.push_back(
-        fmt::format("warning: T {:.5g}: the density was not reached: expected {:.5g}, found {:.4f} +- {:.4f}; use more "
-                    "loop.iterations, or a smaller loop.mixing ({:g})",
-                    i.t, o.density, i.density.value, i.density.error, o.mixing));
+        fmt::format("warning: T {:.5g}: the density was not reached: expected {:.5g}, found {:.4f} +- {:.4f}; use {}",
+                    i.t, o.density, i.density.value, i.density.error, advice));
+  }
   const double in_bin = static_cast<double>(o.measurements) / (static_cast<double>(o.walkers) * o.bins);
   if (in_bin < 10 * i.autocorrelation_time)
     all.push_back(fmt::format(
         "warning: T {:.5g}: errors may be too small: expected bins of at least {:.0f} measurements, ten "
         "autocorrelation times, found {:.0f}; use more solver.measurements, or a larger solver.sweeps ({:g})",
         i.t, std::ceil(10 * i.autocorrelation_time), in_bin, o.sweeps));
+  const double warm_up = 3 * i.autocorrelation_time * std::max(1.0, o.sweeps * i.order);
+  if (o.warm_up < warm_up)
+    all.push_back(
+        fmt::format("warning: T {:.5g}: the warm-up is short: expected at least {:.0f} moves, three autocorrelation "
+                    "times, found {}; "
+                    "use a larger solver.warm_up",
+                    i.t, std::ceil(warm_up), o.warm_up));
   return all;
 }
 

@@ -11,6 +11,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "qmc/cluster/cluster.hpp"
 #include "qmc/dca/options.hpp"
 #include "qmc/green/coarse_graining.hpp"
+#include "qmc/solver/function_store.hpp"
 #include "qmc/solver/monte_carlo.hpp"
 
 namespace plx::qmc {
@@ -31,6 +33,8 @@ struct dca_iteration {
   double t = 0, mu = 0;
   estimate density, double_occupancy, sign;
   double order = 0, autocorrelation_time = 0;  // of the expansion order; in measurements
+  double acceptance = 0;                       // accepted moves over proposed ones
+  double drift = 0;                            // the largest rounding error of an element of the walkers' matrices
   double change = 0;                           // the largest change of the self-energy at the lowest frequency
   double seconds = 0;
   // With several localities: the time from the end of the root's walkers to the last bin of the others, and what the
@@ -50,11 +54,11 @@ struct correlation_estimates {
   std::array<estimate, n_form_factors> pairs;
 };
 
-/// A function of two particles, with susceptibilities as in transfer_susceptibility.
+/// A function of two particles, with susceptibilities and the eigenvalue as in transfer_susceptibility.
 struct four_point_estimate {
   four_point function;
   complex_matrix mean;  // in the order of pair_index(n_sites, four_point.frequencies)
-  estimate cluster, lattice, bubble;
+  estimate cluster, lattice, bubble, leading;
 };
 
 /// The result at one temperature.
@@ -90,24 +94,40 @@ struct dca_state {
   std::vector<double> t;                     // temperatures that are complete
   std::vector<estimate> d_wave;              // their eigenvalues, if pairs are measured
   std::vector<std::vector<double>> walkers;  // monte_carlo_result::saved of an iteration that was stopped
+  checkpoint_parts functions;                // of these walkers, if they are distributed: in dca_observer::functions()
 };
 
-/// One line for each: of the last iteration of a temperature, a density that is further from the requested one than
-/// errors explain; bins that are too short for their errors.
+/// An iteration whose drift is larger gets a warning.
+inline constexpr double largest_drift = 1e-6;
+
+/// One line for each: rounding errors of the walkers' matrices above largest_drift; of the last iteration of a
+/// temperature, a density that is further from the requested one than errors explain, bins that are too short for their
+/// errors, and a warm-up below three autocorrelation times.
 std::vector<std::string> warnings_of(const dca_options& options, const dca_iteration& i);
 
 /// Thread safety: functions are called one at a time.
 class dca_observer {
  public:
   virtual ~dca_observer() = default;
+  /// At the start of an iteration, and when one that was stopped or paused continues: `now` has its indices, its
+  /// temperature, mu, and the seconds spent before; `iterations` is the number of this temperature.
+  virtual void began(const dca_iteration& /*now*/, int /*iterations*/) {}
   virtual void iterated(const dca_iteration& now) = 0;
   virtual void cooled(const dca_temperature& result) = 0;
-  /// At the start, after each iteration, within one at the interval of checkpoints, and when the loop is stopped.
+  /// At the start, after each iteration, within one at the interval of checkpoints and when it is stopped, and before
+  /// the jackknife of functions of two particles. An iteration whose functions stay on the localities of their walkers
+  /// is repeated instead if functions() is null.
   virtual void reached(const dca_state&) {}
-  /// Called after each iteration.
+  /// A part of a checkpoint with functions could not be written or read: the loop stops.
+  virtual void checkpoint_failed(const error&) {}
+  /// The place for functions of two particles of this locality, on all or on none; or null. Called once.
+  virtual std::shared_ptr<function_store> functions() { return nullptr; }
+  /// Called after each reached() but the first.
   virtual bool stop_requested() { return false; }
   /// A flag that stops the loop within an iteration.
   virtual const std::atomic<bool>* stop_flag() const { return nullptr; }
+  /// To which the walkers of this process report, or null. Called once.
+  virtual std::shared_ptr<monte_carlo_progress> progress() { return nullptr; }
 };
 
 /// `from`: a state to continue from, of the same options; temperatures and iterations that it has not reached may

@@ -4,21 +4,20 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "base/text.hpp"
+#include "qmc/dca/dca_json_text.hpp"
 
 namespace plx::qmc {
 namespace {
 
 using nlohmann::json;
 
-// The keys of DCA++'s inputs. A path that ends in / is a group whose keys are not examined: it does not concern this
-// model or solver.
-constexpr const char* known_paths[] = {
-    "output/",
+// Keys of DCA++'s inputs that set options here.
+constexpr const char* used_paths[] = {
     "physics/beta",
     "physics/density",
     "physics/chemical-potential",
@@ -28,69 +27,79 @@ constexpr const char* known_paths[] = {
     "single-band-Hubbard-model/U",
     "single-band-Hubbard-model/V",
     "single-band-Hubbard-model/V-prime",
-    "bilayer-Hubbard-model/",
-    "material-model/",
     "DCA/initial-self-energy",
     "DCA/iterations",
-    "DCA/accuracy",
     "DCA/self-energy-mixing-factor",
     "DCA/interacting-orbitals",
     "DCA/do-finite-size-QMC",
-    "DCA/do-simple-q-points-summation",
-    "DCA/do-post-interpolation",
-    "DCA/coarse-graining/",
+    "DCA/do-not-update-Sigma",
     "DCA/DCA+/do-DCA+",
-    "DCA/DCA+/deconvolution-iterations",
-    "DCA/DCA+/deconvolution-tolerance",
-    "DCA/DCA+/HTS-approximation",
-    "DCA/DCA+/HTS-threads",
     "domains/real-space-grids/cluster",
-    "domains/real-space-grids/sp-host",
-    "domains/real-space-grids/tp-host",
-    "domains/imaginary-time/",
     "domains/imaginary-frequency/sp-fermionic-frequencies",
-    "domains/imaginary-frequency/HTS-bosonic-frequencies",
     "domains/imaginary-frequency/four-point-fermionic-frequencies",
-    "domains/real-frequency/",
     "Monte-Carlo-integration/seed",
     "Monte-Carlo-integration/warm-up-sweeps",
     "Monte-Carlo-integration/sweeps-per-measurement",
     "Monte-Carlo-integration/measurements",
     "Monte-Carlo-integration/measurements-per-process-and-accumulator",
-    "Monte-Carlo-integration/error-computation-type",
-    "Monte-Carlo-integration/store-configuration",
-    "Monte-Carlo-integration/stamping-period",
-    "Monte-Carlo-integration/time-correlation-window",
-    "Monte-Carlo-integration/compute-G-correlation",
     "Monte-Carlo-integration/threaded-solver/walkers",
     "Monte-Carlo-integration/threaded-solver/accumulators",
-    "Monte-Carlo-integration/threaded-solver/additional-steps",
-    "Monte-Carlo-integration/threaded-solver/shared-walk-and-accumulation-thread",
-    "Monte-Carlo-integration/threaded-solver/fix-meas-per-walker",
     "CT-AUX/expansion-parameter-K",
-    "CT-AUX/initial-configuration-size",
-    "CT-AUX/initial-matrix-size",
     "CT-AUX/submatrix-size",
     "CT-AUX/max-submatrix-size",
-    "CT-AUX/additional-time-measurements",
-    "CT-INT/",
-    "SS-CT-HYB/",
     "four-point/type",
     "four-point/channels",
     "four-point/momentum-transfer",
     "four-point/frequency-transfer",
     "four-point/compute-all-transfers",
+};
+
+// Keys without a counterpart. A path that ends in / is a group whose keys are not examined.
+constexpr const char* unused_paths[] = {
+    "output/",
+    "DCA/accuracy",
+    "DCA/do-simple-q-points-summation",
+    "DCA/do-post-interpolation",
+    "DCA/coarse-graining/",
+    "DCA/DCA+/deconvolution-iterations",
+    "DCA/DCA+/deconvolution-tolerance",
+    "DCA/DCA+/HTS-approximation",
+    "DCA/DCA+/HTS-threads",
+    "domains/real-space-grids/sp-host",
+    "domains/real-space-grids/tp-host",
+    "domains/imaginary-time/",
+    "domains/imaginary-frequency/HTS-bosonic-frequencies",
+    "domains/real-frequency/",
+    "Monte-Carlo-integration/Sigma-file",
+    "Monte-Carlo-integration/error-computation-type",
+    "Monte-Carlo-integration/store-configuration",
+    "Monte-Carlo-integration/stamping-period",
+    "Monte-Carlo-integration/time-correlation-window",
+    "Monte-Carlo-integration/compute-G-correlation",
+    "Monte-Carlo-integration/per-measurement-MFunction",
+    "Monte-Carlo-integration/per-measurement-MFunction-time",
+    "Monte-Carlo-integration/threaded-solver/additional-steps",
+    "Monte-Carlo-integration/threaded-solver/shared-walk-and-accumulation-thread",
+    "Monte-Carlo-integration/threaded-solver/shared-walker-and-accumulator-thread",
+    "Monte-Carlo-integration/threaded-solver/fix-meas-per-walker",
+    "Monte-Carlo-integration/threaded-solver/g4-distribution",
+    "Monte-Carlo-integration/threaded-solver/distributed-g4-enabled",
+    "CT-AUX/initial-configuration-size",
+    "CT-AUX/initial-matrix-size",
+    "CT-AUX/neglect-Bennett-updates",
+    "CT-AUX/additional-time-measurements",
+    "CT-INT/",
+    "SS-CT-HYB/",
+    "four-point/bin-measurements-every",
     "analysis/",
     "ED/",
     "double-counting/",
 };
 
-std::string location(std::string_view text, std::size_t byte) {
-  const auto before = text.substr(0, std::min(byte, text.size()));
-  const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-  const auto start = before.rfind('\n');
-  return fmt::format("{}:{}", line, before.size() - (start == std::string_view::npos ? 0 : start + 1));
-}
+constexpr const char* model_group = "single-band-Hubbard-model";
+
+// The group of a model, of which an input may have several.
+bool is_model(std::string_view path) { return path.find('/') == path.npos && path.ends_with("-model"); }
 
 class reader {
  public:
@@ -101,24 +110,28 @@ class reader {
     if (auto r = check_names(root_, ""); !r) return r.error();
     for (const auto step : {&reader::model, &reader::loop, &reader::domains, &reader::monte_carlo, &reader::four_point})
       if (auto r = (this->*step)(); !r) return r.error();
+    if (!unused_.empty()) out_.notes.push_back(fmt::format("without effect on the run: {}", fmt::join(unused_, ", ")));
     return std::move(out_);
   }
 
  private:
-  // All names are known.
-  result<void> check_names(const json& group, const std::string& prefix) const {
+  // All names are known. Adds those without a counterpart to unused_.
+  result<void> check_names(const json& group, const std::string& prefix) {
     for (const auto& [key, value] : group.items()) {
       const std::string path = prefix + key;
-      bool is_key = false, is_group = false, is_other = false;
+      bool is_key = false, is_unused = is_model(path) && path != model_group, is_group = false;
       std::vector<std::string> siblings;
-      for (const std::string known : known_paths) {
-        is_key = is_key || known == path;
-        is_other = is_other || known == path + "/";
+      const auto compare = [&](const std::string& known, bool used) {
+        is_key = is_key || (used && known == path);
+        is_unused = is_unused || (!used && (known == path || known == path + "/"));
         is_group = is_group || known.starts_with(path + "/");
         if (known.starts_with(prefix))
           siblings.push_back(known.substr(prefix.size(), known.find('/', prefix.size()) - prefix.size()));
-      }
-      if (is_key || is_other) continue;
+      };
+      for (const char* known : used_paths) compare(known, true);
+      for (const char* known : unused_paths) compare(known, false);
+      if (is_unused) unused_.push_back(path);
+      if (is_key || is_unused) continue;
       if (!is_group) return unknown(path, key, siblings, prefix.empty() ? "group" : "key");
       if (!value.is_object()) return wrong(path, "a group", value);
       if (auto r = check_names(value, path + "/"); !r) return r;
@@ -155,11 +168,23 @@ class reader {
   }
 
   result<double> number(const std::string& path, std::optional<double> missing = {}) const {
-    const json* j = find(path);
+    return number_in(find(path), path, missing);
+  }
+  result<double> number_in(const json* j, const std::string& path, std::optional<double> missing) const {
     if (j == nullptr && missing) return *missing;
     if (j == nullptr) return error{fmt::format("{}: expected the key {}, found none", name_, path)};
     if (!j->is_number()) return wrong(path, "a number", *j);
     return j->get<double>();
+  }
+  // A value that DCA++ reads for all iterations, or as a list with one for each, of which the last holds for all later
+  // ones. Here the last holds for all.
+  const json* last_of(const std::string& path) {
+    const json* j = find(path);
+    if (j == nullptr || !j->is_array() || j->empty()) return j;
+    if (std::any_of(j->begin(), j->end(), [&](const json& x) { return x != j->back(); }))
+      out_.notes.push_back(
+          fmt::format("{}: all iterations use the last number of the list, {}", path, j->back().dump()));
+    return &j->back();
   }
   result<bool> flag(const std::string& path, bool missing) const {
     const json* j = find(path);
@@ -186,24 +211,40 @@ class reader {
   }
 
   result<void> model() {
-    const std::string group = "single-band-Hubbard-model";
-    if (find(group) == nullptr)
-      return error{fmt::format("{}: expected the group '{}', found none; plx-dca has no other model", name_, group)};
-    const auto t = number(group + "/t", 1.0), t_prime = number(group + "/t-prime", 0.0), u = number(group + "/U"),
-               beta = number("physics/beta"), density = number("physics/density");
-    for (const auto* r : {&t, &t_prime, &u, &beta, &density})
+    const std::string group = model_group;
+    if (find(group) == nullptr) {
+      std::vector<std::string> others;
+      std::copy_if(unused_.begin(), unused_.end(), std::back_inserter(others), is_model);
+      return error{fmt::format("{}: expected the group '{}', found {}; plx-dca has no other model", name_, group,
+                               others.empty() ? "none" : fmt::format("'{}'", fmt::join(others, "', '")))};
+    }
+    const auto t = number(group + "/t", 0.0), t_prime = number(group + "/t-prime", 0.0), u = number(group + "/U", 0.0),
+               beta = number("physics/beta", 1.0), density = number("physics/density", 1.0),
+               mu = number("physics/chemical-potential", 0.0);
+    const auto adjust = flag("physics/adjust-chemical-potential", true);
+    for (const auto* r : {&t, &t_prime, &u, &beta, &density, &mu})
       if (!*r) return r->error();
-    if (!(*t > 0)) return wrong(group + "/t", "a hopping above 0", *find(group + "/t"));
+    if (!adjust) return adjust.error();
+    if (const json* given = find(group + "/t"); !(*t > 0)) {
+      const std::string expected = "a hopping above 0, because energies are divided by it";
+      if (given != nullptr) return wrong(group + "/t", expected, *given);
+      return error{fmt::format("{}: {}/t: expected {}, found none", name_, group, expected)};
+    }
     if (!(*beta > 0)) return wrong("physics/beta", "an inverse temperature above 0", *find("physics/beta"));
     for (const char* v : {"/V", "/V-prime"})
       if (const auto r = number(group + v, 0.0); !r || *r != 0)
         return r ? wrong(group + v, "0 (there is no interaction between sites)", *find(group + v)) : r.error();
-    if (auto r = only("physics/adjust-chemical-potential", true, "mu is always adjusted to the density"); !r) return r;
+    if (*adjust && find("physics/density") == nullptr)
+      out_.notes.push_back(
+          "physics/density: none is given; mu is adjusted to that of DCA++, 1 (\"adjust-chemical-potential\": false "
+          "fixes mu)");
     beta_ = *beta * *t;
     u_ = *u / *t;
     set("model.u", u_);
     set("model.t_prime", *t_prime / *t);
     set("model.density", *density);
+    set("model.adjust_mu", *adjust);
+    if (!*adjust) set("model.mu", *mu / *t);
     set("loop.temperatures", fmt::format("[{}]", 1 / beta_));
     return {};
   }
@@ -216,6 +257,7 @@ class reader {
     if (!mixing) return mixing.error();
     if (!finite) return finite.error();
     if (auto r = only("DCA/DCA+/do-DCA+", false, "only DCA without interpolation"); !r) return r;
+    if (auto r = only("DCA/do-not-update-Sigma", false, "each iteration has a new self-energy"); !r) return r;
     if (auto r = only("DCA/interacting-orbitals", json::array({0}), "there is one orbital"); !r) return r;
     set("loop.first_iterations", *iterations);
     set("loop.iterations", *iterations);
@@ -240,15 +282,19 @@ class reader {
     if (v.size() != 4) return wrong(path, "two vectors of two integers, as [[2, 0], [0, 2]]", *c);
     vectors_ = v;
     set("cluster.vectors", fmt::format("[{}]", fmt::join(v, ", ")));
-    const auto n = integer("domains/imaginary-frequency/sp-fermionic-frequencies", 256);
+    const std::string key = "domains/imaginary-frequency/sp-fermionic-frequencies";
+    const auto n = integer(key, 256);
     if (!n) return n.error();
-    set("loop.frequencies", *n);
+    if (*n > 0 && *n < least_frequencies)
+      out_.notes.push_back(fmt::format("{}: the run has {}, which is the least", key, least_frequencies));
+    set("loop.frequencies", *n > 0 ? std::max<std::int64_t>(*n, least_frequencies) : *n);
     return {};
   }
 
   result<void> monte_carlo() {
     const std::string group = "Monte-Carlo-integration/";
-    const auto warm_up = number(group + "warm-up-sweeps", 20.0), sweeps = number(group + "sweeps-per-measurement", 1.0),
+    const std::string between = group + "sweeps-per-measurement";
+    const auto warm_up = number(group + "warm-up-sweeps", 20.0), sweeps = number_in(last_of(between), between, 1.0),
                k = number("CT-AUX/expansion-parameter-K", 1.0);
     for (const auto* r : {&warm_up, &sweeps, &k})
       if (!*r) return r->error();
@@ -261,11 +307,9 @@ class reader {
     for (const auto* r : {&walkers, &accumulators, &batch, &each})
       if (!*r) return r->error();
     std::int64_t measurements = *each * *accumulators;
-    if (const json* m = find(group + "measurements"); m != nullptr) {
-      // A list gives one number per iteration.
-      const json& last = m->is_array() && !m->empty() ? m->back() : *m;
-      if (!last.is_number_integer()) return wrong(group + "measurements", "an integer", *m);
-      measurements = last.get<std::int64_t>();
+    if (const json* m = last_of(group + "measurements"); m != nullptr) {
+      if (!m->is_number_integer()) return wrong(group + "measurements", "an integer", *m);
+      measurements = m->get<std::int64_t>();
     }
     if (const json* seed = find(group + "seed"); seed != nullptr) {
       if (seed->is_number_integer())
@@ -311,7 +355,7 @@ class reader {
                         name_, c)};
       if (std::find(names.begin(), names.end(), at->second) == names.end()) names.emplace_back(at->second);
     }
-    const auto n = integer("domains/imaginary-frequency/four-point-fermionic-frequencies", 1);
+    const auto n = integer(four_point_key, 1);
     const auto transfer = integer("four-point/frequency-transfer", 0);
     const auto all = flag("four-point/compute-all-transfers", false);
     if (!n) return n.error();
@@ -327,6 +371,7 @@ class reader {
     const auto pair = std::find(names.begin(), names.end(), "particle_particle");
     const bool pairs = pair != names.end() && (*all || (q[0] == 0 && q[1] == 0 && *transfer == 0));
     if (pairs && !*all) names.erase(pair);
+    if (auto r = check_frequencies(*n, pairs, !names.empty()); !r) return r;
     set("pairing.frequencies", pairs ? *n : 0);
     if (names.empty()) return {};
     // Numbers such as 3.1416 mean the momentum next to them, a multiple of 2 pi / N.
@@ -335,73 +380,49 @@ class reader {
       if (const double near = std::round(x * sites / 2) * 2 / sites; std::abs(near - x) < 1e-3) x = near;
     set("four_point.channels", fmt::format("[\"{}\"]", fmt::join(names, "\", \"")));
     set("four_point.momentum", fmt::format("[{}, {}]", q[0], q[1]));
-    set("four_point.frequency", *transfer);
+    if (*transfer < 0)
+      out_.notes.push_back(fmt::format(
+          "four-point/frequency-transfer: the transfer {} is measured; functions at {} are its complex conjugates",
+          -*transfer, *transfer));
+    set("four_point.frequency", std::abs(*transfer));
     set("four_point.all_transfers", *all);
     set("four_point.frequencies", *n);
     return {};
   }
 
+  // The pair function needs an even number, and DCA++'s default is 1.
+  result<void> check_frequencies(std::int64_t n, bool pairs, bool others) {
+    const json* given = find(four_point_key);
+    if (pairs && given == nullptr)
+      return error{
+          fmt::format("{}: expected the key {}, found none: pairs at zero transfer (PARTICLE_PARTICLE_UP_DOWN) need an "
+                      "even number of positive frequencies, e.g. 16; without functions of two particles, use the "
+                      "channel NONE",
+                      name_, four_point_key)};
+    if (pairs && n % 2 != 0)
+      return wrong(four_point_key, "an even number, for pairs at zero transfer (PARTICLE_PARTICLE_UP_DOWN)", *given);
+    if (others && given == nullptr)
+      out_.notes.push_back(
+          fmt::format("{}: none is given; functions of two particles have that of DCA++, 1", four_point_key));
+    return {};
+  }
+
+  static constexpr const char* four_point_key = "domains/imaginary-frequency/four-point-fermionic-frequencies";
+  static constexpr std::int64_t least_frequencies = 32;  // of loop.frequencies
   json root_;
   std::string name_;
+  std::vector<std::string> unused_;  // paths in the input that have no effect
   dca_json out_;
   double beta_ = 1, u_ = 0;
   std::vector<std::int64_t> vectors_;
 };
 
-// Finds keys that an object has more than once, of which the parser would keep the last.
-class duplicate_keys {
- public:
-  bool operator()(json::parse_event_t event, const json& name) {
-    if (event == json::parse_event_t::object_start) objects_.emplace_back();
-    if (event == json::parse_event_t::object_end) objects_.pop_back();
-    if (event == json::parse_event_t::key) {
-      auto& at = objects_.back();
-      at.key = name.get<std::string>();
-      if (!at.keys.insert(at.key).second && first_.empty()) first_ = path();
-    }
-    return true;
-  }
-  // The path of the first one, or empty.
-  const std::string& first() const { return first_; }
-
- private:
-  struct object {
-    std::set<std::string> keys;
-    std::string key;  // the present one
-  };
-  std::string path() const {
-    std::string all;
-    for (const auto& o : objects_) all += (all.empty() ? "" : "/") + o.key;
-    return all;
-  }
-  std::vector<object> objects_;
-  std::string first_;
-};
-
 }  // namespace
 
 result<dca_json> read_dca_json(std::string_view text, const std::string& name) {
-  json root;
-  duplicate_keys duplicates;
-  try {
-    root =
-        json::parse(text, [&](int, json::parse_event_t event, const json& value) { return duplicates(event, value); });
-  } catch (const json::parse_error& e) {
-    std::string what = e.what();  // "[json.exception...] parse error at line 1, column 2: reason"
-    if (const auto colon = what.find(": "); colon != std::string::npos) what = what.substr(colon + 2);
-    std::replace(what.begin(), what.end(), '\n', ' ');
-    return error{fmt::format("{}:{}: expected JSON: {}", name, location(text, e.byte), what)};
-  } catch (const json::out_of_range& e) {  // "[json.exception...] number overflow parsing '1e400'"
-    const std::string what = e.what();
-    const auto quote = what.find('\'');
-    const std::string number = quote == std::string::npos ? what : what.substr(quote + 1, what.rfind('\'') - quote - 1);
-    const auto at = text.find(number);
-    return error{fmt::format("{}:{}: expected a number below 1e308, found {}", name,
-                             location(text, at == std::string_view::npos ? text.size() : at + 1), number)};
-  }
-  if (!duplicates.first().empty())
-    return error{fmt::format("{}: {}: expected the key once, found it again", name, duplicates.first())};
-  return reader(std::move(root), name).read();
+  auto root = parse_dca_json(text, name);
+  if (!root) return root.error();
+  return reader(*std::move(root), name).read();
 }
 
 }  // namespace plx::qmc

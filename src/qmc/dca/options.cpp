@@ -8,6 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "qmc/green/coarse_graining.hpp"
+
 namespace plx::qmc {
 
 void dca_options::describe(config_table& t) {
@@ -20,6 +22,12 @@ void dca_options::describe(config_table& t) {
          .max = 10});
   t.add("model.density", density,
         {.unit = "1", .help = "particles per site of both spins; mu is adjusted to it", .min = 0.001, .max = 1.999});
+  t.add("model.adjust_mu", adjust_mu, {.help = "adjust mu to model.density; false: mu is model.mu"});
+  t.add("model.mu", mu,
+        {.unit = "t",
+         .help = "chemical potential, if it is not adjusted; 0: half filling if t' = 0",
+         .min = -1000,
+         .max = 1000});
   t.section("cluster", "Cluster");
   t.add("cluster.name", cluster, {.help = "WIDTHxHEIGHT, 4A (2x2), 8A, 16A or 16B (4x4)"});
   t.add("cluster.vectors", vectors, {.help = "a1x, a1y, a2x, a2y: a cluster by its vectors, instead of a name"});
@@ -34,7 +42,9 @@ void dca_options::describe(config_table& t) {
   t.add("loop.first_iterations", first_iterations,
         {.unit = "1", .help = "iterations at the first temperature", .min = 1, .max = 100000});
   t.add("loop.iterations", iterations, {.unit = "1", .help = "iterations at the others", .min = 1, .max = 100000});
-  t.add("loop.mixing", mixing, {.unit = "1", .help = "weight of the new self-energy", .min = 0.001, .max = 1});
+  t.add(
+      "loop.mixing", mixing,
+      {.unit = "1", .help = "weight of the new self-energy; 0: all iterations have the same one", .min = 0, .max = 1});
   t.add("loop.frequencies", frequencies,
         {.unit = "1", .help = "positive Matsubara frequencies", .min = 32, .max = 65536});
   t.section("solver", "Monte Carlo");
@@ -70,6 +80,10 @@ void dca_options::describe(config_table& t) {
         {.unit = "1", .help = "m of the frequency transfer 2 pi m T", .min = 0, .max = 512});
   t.add("four_point.all_transfers", all_transfers,
         {.help = "all momenta of the cluster, and all frequency transfers from 0 to four_point.frequency"});
+  t.add("four_point.distribute", distribute,
+        {.help = "several processes: each keeps the functions of its walkers; auto: if they do not fit into one; each "
+                 "writes its part of checkpoints within the iteration that measures them",
+         .choices = {"auto", "always", "never"}});
   t.add("four_point.frequencies", four_point_frequencies,
         {.unit = "1", .help = "positive fermionic frequencies", .min = 1, .max = 512});
   t.section("output", "Output");
@@ -120,6 +134,16 @@ result<void> dca_options::check() const {
         fmt::format("loop.frequencies: expected at least four_point.frequencies + 2 four_point.frequency, {}, found {}",
                     four_point_frequencies + 2 * transfer_frequency, frequencies)};
   if (temperatures.empty()) return error{"loop.temperatures: expected at least one temperature, found none"};
+  if (adjust_mu) {
+    // At high temperatures the density is near 1 whatever mu is. Single levels without self-energy need few
+    // frequencies.
+    const double hottest = *std::max_element(temperatures.begin(), temperatures.end());
+    const auto reached =
+        coarse_graining(*c, {1, t_prime}, 1).find_mu(matsubara_function(c->n_sites(), 8), density, 1 / hottest);
+    if (!reached)
+      return error{
+          fmt::format("model.density: at T = {:g}: {}; use lower loop.temperatures", hottest, reached.error().message)};
+  }
   std::set<std::string> names;  // of the files of temperatures
   for (const double x : temperatures)
     if (!names.insert(fmt::format("{:g}", x)).second)

@@ -14,6 +14,8 @@ namespace plx::qmc {
 
 struct dca_options {
   double u = 6, t_prime = 0, density = 0.95;
+  bool adjust_mu = true;  // false: the chemical potential is mu
+  double mu = 0;
   std::string cluster = "2x2";
   std::vector<int> vectors;  // a1x a1y a2x a2y, instead of a name
   bool lattice = true;       // false: the periodic cluster by itself
@@ -37,6 +39,7 @@ struct dca_options {
   std::vector<double> transfer = {1, 1};  // in units of pi
   int transfer_frequency = 0, four_point_frequencies = 8;
   bool all_transfers = false;
+  std::string distribute = "auto";  // distributes() of dca/memory.hpp
 
   double checkpoint_interval_s = 60;
 

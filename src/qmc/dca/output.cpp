@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "io/hdf5_file.hpp"
 #include "io/run_table.hpp"
 
 namespace plx::qmc {
@@ -38,7 +39,9 @@ result<dca_output> dca_output::reopen(std::string folder) {
   auto c = read_dca_checkpoint(out.file("checkpoint.h5"));
   if (!c) return c.error();
   if (auto r = check_same_run(*c, out.file("config.toml")); !r) return r.error();
+  if (auto r = check_parts_exist(out.folder_, c->state.functions); !r) return r.error();
   out.checkpoint_ = *std::move(c);
+  out.saved_functions_ = out.checkpoint_.state.functions;
   return out;
 }
 
@@ -62,21 +65,33 @@ result<void> dca_output::resume(const std::string& config) {
 }
 
 result<void> dca_output::add(const dca_state& s) {
+  auto written = write_checkpoint(s);
+  if (written) saved_functions_ = s.functions;
+  remove_unused_parts();  // those of this state if it has failed: the disk may be full
+  return written;
+}
+
+result<void> dca_output::write_checkpoint(const dca_state& s) {
   auto bytes = sizes_of_tables(folder_, tables);
   if (!bytes) return bytes.error();
   checkpoint_.table_bytes = *std::move(bytes);
+  if (auto r = check_parts_exist(folder_, s.functions); !r) return r;
   checkpoint_.state = s;
-  return write_dca_checkpoint(file("checkpoint.h5"), checkpoint_);
+  auto written = write_dca_checkpoint(file("checkpoint.h5"), checkpoint_);
+  checkpoint_.state.walkers = {};  // may have gigabytes of bins
+  return written;
 }
+
+void dca_output::remove_unused_parts() const { remove_other_parts(folder_, saved_functions_); }
 
 result<void> dca_output::add(const dca_iteration& i) {
   return append_file(
       file("iterations.csv"),
       "t,iteration,mu,density,density_error,double_occupancy,double_occupancy_error,sign,sign_error,order,"
-      "autocorrelation_time,change,seconds,wait_s,exchanged_mb\n",
-      fmt::format("{:.10g},{},{:.10g}{}{}{},{:.6g},{:.4g},{:.4g},{:.3f},{:.3g},{:.3g}\n", i.t, i.iteration, i.mu,
-                  cells(i.density), cells(i.double_occupancy), cells(i.sign), i.order, i.autocorrelation_time, i.change,
-                  i.seconds, i.wait_s, i.exchanged_mb));
+      "autocorrelation_time,change,seconds,wait_s,exchanged_mb,acceptance,drift\n",
+      fmt::format("{:.10g},{},{:.10g}{}{}{},{:.6g},{:.4g},{:.4g},{:.3f},{:.3g},{:.3g},{:.4g},{:.2g}\n", i.t,
+                  i.iteration, i.mu, cells(i.density), cells(i.double_occupancy), cells(i.sign), i.order,
+                  i.autocorrelation_time, i.change, i.seconds, i.wait_s, i.exchanged_mb, i.acceptance, i.drift));
 }
 
 result<void> dca_output::add(const dca_temperature& t, const cluster& c) {
@@ -145,12 +160,14 @@ result<void> dca_output::add_four_points(const dca_temperature& t, const cluster
   std::string rows;
   for (const auto& p : t.four_points) {
     const auto q = c.momentum(p.function.momentum);
-    rows += fmt::format("{:.10g},{},{:.10g},{:.10g},{}{}{}{}\n", t.t, name_of(p.function.channel), q[0], q[1],
-                        p.function.frequency, cells(p.lattice), cells(p.cluster), cells(p.bubble));
+    rows += fmt::format("{:.10g},{},{:.10g},{:.10g},{}{}{}{}{}\n", t.t, name_of(p.function.channel), q[0], q[1],
+                        p.function.frequency, cells(p.lattice), cells(p.cluster), cells(p.bubble), cells(p.leading));
   }
-  return append_file(file("four_points.csv"),
-                     "t,channel,qx,qy,frequency,lattice,lattice_error,cluster,cluster_error,bubble,bubble_error\n",
-                     rows);
+  return append_file(
+      file("four_points.csv"),
+      "t,channel,qx,qy,frequency,lattice,lattice_error,cluster,cluster_error,bubble,bubble_error,leading,"
+      "leading_error\n",
+      rows);
 }
 
 // Complex numbers are pairs of real and imaginary part, as in h5py's arrays of shape [...][2].

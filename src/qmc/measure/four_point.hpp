@@ -12,15 +12,16 @@
 //   magnetic, charge   1/2 sum_st (s t) g_s(x + Q, x) g_t(x', x' + Q) - 1/2 sum_s g_s(x + Q, x' + Q) g_s(x', x)
 //   transverse         -g_d(x + Q, x' + Q) g_u(x', x)
 //
-// Means are also taken over the exchange of the spins, over the operations of the point group that keep q, and, for
-// Omega = 0, over the reversal of all frequencies. Magnetic and transverse functions are equal without a magnetic
-// field.
+// Means are also taken over the exchange of the spins, over the operations of the point group that map q, or another
+// q of the set with the same channel and Omega, to q, and, for Omega = 0, over the reversal of all frequencies.
+// Magnetic and transverse functions are equal without a magnetic field.
 //
 // Thread safety: one thread at a time per object. Cost per measurement: some 20 operations per element of each
 // function, beside the transform. Memory: 16 bytes per element, [size][size]. Example:
 // qmc/measure/test/four_point_test.cpp
 #pragma once
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -68,23 +69,35 @@ class four_point_accumulator {
   /// The sums, for checkpoints.
   void save(number_writer& to) const;
   void load(number_reader& from);
+  /// The sums without their sizes, and an accumulator with these. Shape: [function][part][x'][x], flat.
+  std::vector<double> all_sums() const;
+  void set_all_sums(std::span<const double> all);
 
  private:
   using complex = std::complex<double>;
+  // A complex matrix, [x][x'], whose real and imaginary parts are apart, for loops that are vectorized.
+  struct split_matrix {
+    split_matrix() = default;
+    explicit split_matrix(int size) : re(size, size), im(size, size) {}
+    complex operator()(int x, int y) const { return {re(x, y), im(x, y)}; }
+    real_matrix re, im;
+  };
   struct sums {
-    std::vector<int> own, partner;  // [x]: in g_
-    complex_matrix sum;             // [x][x']
+    std::vector<int> partner;  // [momentum]: the place in g_ of the partner of its lowest frequency
+    split_matrix sum;
   };
   void fill(const vertex_transform& t);
-  void add(const four_point& f, sums& s, double sign) const;
+  void add(const four_point& f, sums& s, double sign);
 
   const cluster* cluster_;
   double scale_;  // of M
   four_point_set set_;
   pair_index window_, all_;
   std::vector<complex> g0_;  // [x of all_]
+  std::vector<int> own_;     // [momentum]: the place in g_ of the window's lowest frequency
   std::vector<sums> sums_;
-  std::array<complex_matrix, 2> g_;  // [spin]: [x][x'] of all_
+  std::array<split_matrix, 2> g_, transposed_;  // [spin]: [x][x'] of all_
+  std::vector<double> equal_;                   // [part][x]: g(x + Q, x) of both spins, of one function
 };
 
 /// The function f of a row of means of take(), over the mean sign. Shape: [x][x'].

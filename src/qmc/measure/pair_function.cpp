@@ -2,6 +2,29 @@
 
 #include <algorithm>
 
+#include "num/clones.hpp"
+
+namespace plx::detail {
+
+// A column of M of a spin over the rows of one momentum and all frequencies w > 0, in the parts of
+// vertex_transform::of().
+struct column_parts {
+  const double *rr, *ir, *ri, *ii;
+};
+
+// plus[i] += sign Re M_u conj M_d for w' > 0, minus[i] for -w'.
+PLX_NUM_CLONES void add_products(double sign, column_parts up, column_parts down, int n, double* __restrict plus,
+                                 double* __restrict minus) {
+  for (int i = 0; i < n; ++i) {
+    const double urr = up.rr[i], uir = up.ir[i], uri = up.ri[i], uii = up.ii[i];
+    const double drr = down.rr[i], dir = down.ir[i], dri = down.ri[i], dii = down.ii[i];
+    plus[i] += sign * ((urr + uii) * (drr + dii) + (uri - uir) * (dri - dir));
+    minus[i] += sign * ((urr - uii) * (drr - dii) + (uri + uir) * (dri + dir));
+  }
+}
+
+}  // namespace plx::detail
+
 namespace plx::qmc {
 
 pair_accumulator::pair_accumulator(const cluster& c, const matsubara_function& g0, double beta, int n_frequencies)
@@ -18,23 +41,17 @@ pair_accumulator::pair_accumulator(const cluster& c, const matsubara_function& g
 void pair_accumulator::add(const vertex_transform& t) {
   const int n_sites = index_.n_sites, n_w = index_.n_frequencies, n_all = t.n_frequencies();
   const int positive = n_sites * n_w, imaginary = n_sites * n_all;  // rows of products_; from real to imaginary parts
-  const real_matrix &up = t.of(0), &down = t.of(1);
   const double sign = t.sign();
   for (int b = 0; b < n_sites; ++b)
     for (int m = 0; m < n_w; ++m) {
       const int column = b * n_w + m, from = b * n_all + m;
-      const double *up_r = up.column(from), *up_i = up.column(imaginary + from), *down_r = down.column(from),
-                   *down_i = down.column(imaginary + from);
-      double *plus = products_.column(column), *minus = products_.column(positive + column);
-      for (int a = 0; a < n_sites; ++a) {
-        const int first = a * n_all;
-        for (int row = a * n_w, r = first, i = imaginary + first; r < first + n_w; ++row, ++r, ++i) {
-          const double urr = up_r[r], uir = up_r[i], uri = up_i[r], uii = up_i[i];
-          const double drr = down_r[r], dir = down_r[i], dri = down_i[r], dii = down_i[i];
-          plus[row] += sign * ((urr + uii) * (drr + dii) + (uri - uir) * (dri - dir));
-          minus[row] += sign * ((urr - uii) * (drr - dii) + (uri + uir) * (dri + dir));
-        }
-      }
+      const auto parts_of = [&](int sigma, int row) -> detail::column_parts {
+        const double *real = t.of(sigma).column(from) + row, *imag = t.of(sigma).column(imaginary + from) + row;
+        return {real, real + imaginary, imag, imag + imaginary};
+      };
+      for (int a = 0; a < n_sites; ++a)
+        detail::add_products(sign, parts_of(0, a * n_all), parts_of(1, a * n_all), n_w,
+                             products_.column(column) + a * n_w, products_.column(positive + column) + a * n_w);
       for (int sigma : {0, 1}) diagonal_[column] += sign * t(sigma, b, m, b, m);
     }
   signs_ += sign;

@@ -39,12 +39,15 @@ void single_particle_accumulator::add(const snapshot& s) {
   bin_.order += s.sign * k;
   const double weight = 0.5 * s.sign / cluster_->n_sites();
   points_.resize(k);
+  places_.resize(k);
+  for (int p = 0; p < k; ++p) places_[p] = s.vertices[p].tau / beta_;
+  of_site_.resize(cluster_->n_sites());
   for (int q = 0; q < k; ++q) {
-    for (int p = 0; p < k; ++p) {
-      const int r = cluster_->difference(s.vertices[p].site, s.vertices[q].site);
-      points_[p] = {(s.vertices[p].tau - s.vertices[q].tau) / beta_, weight * (s.m[0](p, q) + s.m[1](p, q)),
-                    grids_[r].data()};
-    }
+    for (int site = 0; site < cluster_->n_sites(); ++site)
+      of_site_[site] = grids_[cluster_->difference(site, s.vertices[q].site)].data();
+    const double *up = s.m[0].column(q), *down = s.m[1].column(q);
+    for (int p = 0; p < k; ++p)
+      points_[p] = {places_[p] - places_[q], weight * (up[p] + down[p]), of_site_[s.vertices[p].site]};
     transform_->spread(points_);
   }
 }

@@ -49,6 +49,8 @@ class single_particle_accumulator {
   measurement_bin bin_;
   std::vector<std::vector<double>> grids_;  // [difference]
   std::vector<nonuniform_fourier::point> points_;
+  std::vector<double> places_;    // tau / beta of the vertices
+  std::vector<double*> of_site_;  // grids of the differences of all sites from one
 };
 
 }  // namespace plx::qmc

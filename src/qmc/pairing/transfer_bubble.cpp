@@ -126,14 +126,20 @@ result<transfer_susceptibility> solve_transfer(const cluster& c, const pair_inde
   const complex g_window = g0 / (1.0 - g0 * cluster_rest), in_window = sum_of(x);
   const complex cluster_sum = in_window / (1.0 + g_window * in_window) + cluster_rest;
   bool regular = invert(x);
+  complex_matrix kernel(size + 1, size + 1);  // X0 Gamma
   if (regular) {
     for (int j = 0; j < size; ++j)
       for (int i = 0; i < size; ++i) x(i, j) += g_window;
+    std::vector<complex> bubbles(size + 1, lattice_rest);
     for (int k = 0; k < n_sites; ++k)
       for (int n = -n_w; n < n_w; ++n) {
-        const int i = all(k, n);
-        x(window(k, n), window(k, n)) += 1.0 / of_lattice[i] - 1.0 / of_cluster[i];
+        const int i = all(k, n), at = window(k, n);
+        bubbles[at] = of_lattice[i];
+        x(at, at) -= 1.0 / of_cluster[i];  // -D
       }
+    for (int j = 0; j <= size; ++j)
+      for (int i = 0; i <= size; ++i) kernel(i, j) = bubbles[i] * (i < size && j < size ? g0 - x(i, j) : complex(g0));
+    for (int i = 0; i < size; ++i) x(i, i) += 1.0 / bubbles[i];
     regular = invert(x);
   }
   if (!regular)
@@ -144,7 +150,8 @@ result<transfer_susceptibility> solve_transfer(const cluster& c, const pair_inde
   const complex lattice_sum = sum_of(x) + lattice_rest;
   const double unit = unit_of(f.channel) / (beta * n_sites);
   const auto closed = [&](complex a) { return unit * (a / (1.0 - g0 * a)).real(); };
-  return transfer_susceptibility{closed(cluster_sum), closed(lattice_sum), unit * bubble_sum.real()};
+  return transfer_susceptibility{closed(cluster_sum), closed(lattice_sum), unit * bubble_sum.real(),
+                                 leading_eigenvalue(kernel).real()};
 }
 
 }  // namespace plx::qmc

@@ -43,12 +43,15 @@ class transfer_bubble {
 struct transfer_susceptibility {
   double cluster = 0, lattice = 0;  // of the cluster, and with the lattice's Green's functions
   double bubble = 0;                // of the lattice without vertex
+  double leading = 0;               // eigenvalue of X0 Gamma on the lattice with the largest real part: that part
 };
 
 /// X^-1 = X0^-1 - Gamma: Gamma of the cluster, X of the lattice. Where a frequency is beyond the window, Gamma is that
 /// of first order, the constant g = +-u / (beta N): with D = Gamma - g in the window, the sum of X over all frequencies
-/// is A / (1 - g A), A the sum of (X0^-1 - D)^-1. Shapes: x [window size][window size], mean of the function; g of the
-/// cluster, sigma [momentum][frequency]. Error: x cannot be inverted.
+/// is A / (1 - g A), A the sum of (X0^-1 - D)^-1. All frequencies beyond the window are one more row and column of X0
+/// Gamma, because Gamma is constant there; where its leading eigenvalue reaches 1, X diverges. Shapes: x [window
+/// size][window size], mean of the function; g of the cluster, sigma [momentum][frequency]. Error: x cannot be
+/// inverted.
 result<transfer_susceptibility> solve_transfer(const cluster& c, const pair_index& window, const four_point& f,
                                                complex_matrix x, const matsubara_function& g,
                                                const matsubara_function& sigma, const transfer_bubble& bubble, double u,

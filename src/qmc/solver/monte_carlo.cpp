@@ -72,6 +72,7 @@ struct chain {
     constexpr double most = 1e9;
     moves = static_cast<int>(
         std::lround(std::clamp(options.sweeps * std::max(1.0, count > 0 ? sum / count : 1.0), 1.0, most)));
+    reported = state->statistics();
   }
   void advance(int buffer) {
     filled[buffer] = false;
@@ -84,12 +85,33 @@ struct chain {
       has_advanced = true;
       moves_left -= piece;
       if (moves_left == 0) break;
-      if ((stopped = is_stopping() || is_time_to_pause())) return;
+      if ((stopped = is_stopping() || is_time_to_pause())) {
+        if (options.progress) report_moves(*options.progress);
+        return;
+      }
     }
     filled[buffer] = true;
     if (++advanced % options.rebuild_interval == 0) state->rebuild();
     orders.add(state->order());
     buffers[buffer].take(*state);
+    if (options.progress) report(*options.progress);
+  }
+
+  void report_moves(monte_carlo_progress& to) {
+    const auto now = state->statistics();
+    to.proposed.fetch_add(now.proposed - reported.proposed, std::memory_order_relaxed);
+    to.accepted.fetch_add(now.accepted - reported.accepted, std::memory_order_relaxed);
+    reported = now;
+  }
+
+  // Once per measurement.
+  void report(monte_carlo_progress& to) {
+    constexpr auto relaxed = std::memory_order_relaxed;
+    report_moves(to);
+    to.order.fetch_add(state->order(), relaxed);
+    to.sign.fetch_add(state->sign(), relaxed);
+    to.samples.fetch_add(1, relaxed);
+    to.measurements.fetch_add(1, relaxed);
   }
 
   void measure(int buffer) {
@@ -125,11 +147,21 @@ struct chain {
     orders.save(to);
     accumulator.save(to);
     if (pairs) pairs->save(to);
-    if (four_points) four_points->save(to);
+    if (four_points && !options.functions_stay) four_points->save(to);
     if (correlations) correlations->save(to);
     return numbers;
   }
-  void load(const std::vector<double>& numbers) {
+  // The functions of two particles of a walker that has ended; moved from it.
+  walker_functions release_functions() {
+    walker_functions out;
+    if (!four_points) return out;
+    out.sums = four_points->all_sums();
+    four_points.reset();
+    for (auto& b : bins) out.bins.push_back(std::exchange(b.four_points, {}));
+    return out;
+  }
+  // functions: if they are apart from the state; moved from.
+  void load(const std::vector<double>& numbers, walker_functions* functions) {
     number_reader from(numbers);
     moves = from.integer<int>();
     if (moves == 0) return;
@@ -137,14 +169,19 @@ struct chain {
     advanced = from.integer<int>();
     measured = from.integer<int>();
     state->load(from);
+    reported = state->statistics();
     orders.load(from);
     accumulator.load(from);
     if (pairs) pairs->load(from);
-    if (four_points) four_points->load(from);
+    if (four_points && functions == nullptr) four_points->load(from);
     if (correlations) correlations->load(from);
     bins.resize(std::min(from.integer<std::size_t>(), static_cast<std::size_t>(options.bins)));
     for (auto& b : bins) b.load(from);
     PLX_ASSERT(from.is_complete(), numbers.size());
+    if (!four_points || functions == nullptr) return;
+    four_points->set_all_sums(std::exchange(functions->sums, {}));
+    PLX_ASSERT_EQ(functions->bins.size(), bins.size());
+    for (std::size_t b = 0; b < bins.size(); ++b) bins[b].four_points = std::move(functions->bins[b]);
   }
 
   monte_carlo_options options;
@@ -160,6 +197,7 @@ struct chain {
   int moves = 0;                   // between measurements; 0: not warmed up
   int moves_left = 0;              // of a measurement that was stopped
   int advanced = 0, measured = 0;  // in all bins; in the present bin
+  walker_statistics reported;      // to options.progress
   bool stopped = false, has_advanced = false;
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::array<bool, 2> filled{};  // buffers
@@ -232,17 +270,28 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
   PLX_ASSERT(options.walkers > 0 && options.bins > 0 && options.measurements > 0 && options.rebuild_interval > 0,
              options.walkers, options.bins, options.measurements, options.rebuild_interval);
   const auto saved = std::exchange(options.saved, {});
+  auto functions = std::exchange(options.functions, {});
   PLX_ASSERT(saved.empty() || static_cast<int>(saved.size()) == options.walkers, saved.size(), options.walkers);
+  PLX_ASSERT(functions.empty() || functions.size() == saved.size(), functions.size(), saved.size());
   const auto tables = std::make_shared<const shared_tables>(
       shared_tables{problem, free_propagator(*problem.lattice, problem.g0, problem.moments, problem.beta),
                     nonuniform_fourier(problem.g0.n_frequencies())});
   const auto constants = expansion::of(problem.u, problem.beta, problem.lattice->n_sites(), options.k);
   std::vector<std::shared_ptr<chain>> chains;
-  std::vector<future<void>> ends;
+  std::uint64_t measurements = 0;
   for (int w = 0; w < options.walkers; ++w) {
     const auto c = std::make_shared<chain>(tables->problem, tables->g0, tables->transform, constants, options, w);
-    if (!saved.empty()) c->load(saved[w]);
+    if (!saved.empty()) c->load(saved[w], functions.empty() ? nullptr : &functions[w]);
+    measurements += static_cast<std::uint64_t>(c->advanced);
     chains.push_back(c);
+  }
+  if (options.progress) {
+    options.progress->measurements = measurements;
+    options.progress->expected =
+        static_cast<std::uint64_t>(options.walkers) * options.bins * static_cast<std::uint64_t>(options.measurements);
+  }
+  std::vector<future<void>> ends;
+  for (const auto& c : chains) {
     future<void> end = async(info_of("qmc/warm-up"), [c] { c->warm_up(); });
     for (int b = static_cast<int>(c->bins.size()); b < options.bins; ++b)
       end = end.then(info_of("qmc/begin-bin"),
@@ -260,6 +309,7 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
         for (const auto& c : chains) {
           r.complete = r.complete && c->is_complete();
           r.walkers.push_back(c->save());
+          if (c->options.functions_stay) r.functions.push_back(c->release_functions());
           r.bin_counts.push_back(c->bins.size());
           for (auto& b : c->bins) r.bins.push_back(std::move(b));
           r.orders.push_back(c->orders);
@@ -272,7 +322,9 @@ future<monte_carlo_result> async_monte_carlo(impurity problem, monte_carlo_optio
       });
 }
 
-std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
+std::size_t one_particle_numbers(const impurity& problem) { return first_pair(problem); }
+
+std::vector<std::vector<double>> rows_of(const monte_carlo_result& r, bool with_four_points) {
   std::vector<std::vector<double>> rows;
   for (const auto& b : r.bins) {
     std::vector<double> row = {b.sign / b.count, b.order / b.count};
@@ -284,7 +336,8 @@ std::vector<std::vector<double>> rows_of(const monte_carlo_result& r) {
     // The upper triangle of the symmetric pair function.
     for (int j = 0; j < b.pairs.columns(); ++j)
       for (int i = 0; i <= j; ++i) row.push_back(b.pairs(i, j) / b.count);
-    for (double x : b.four_points) row.push_back(x / b.count);
+    if (with_four_points)
+      for (double x : b.four_points) row.push_back(x / b.count);
     for (double x : b.correlations) row.push_back(x / b.count);
     rows.push_back(std::move(row));
   }

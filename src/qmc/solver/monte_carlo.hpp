@@ -19,11 +19,36 @@
 #include "qmc/measure/pair_function.hpp"
 #include "qmc/measure/single_particle.hpp"
 #include "qmc/walker/free_propagator.hpp"
-#include "rt/future.hpp"
+
+namespace plx {
+template <class T>
+class future;
+}
 
 namespace plx::qmc {
 
 enum class walker_method { rank_one, submatrix };
+
+/// Sums over the walkers of a process, for readers on any thread. Relaxed everywhere: they order nothing.
+struct monte_carlo_progress {
+  // In the present call of async_monte_carlo(), with those of the states that it continues.
+  std::atomic<std::uint64_t> expected{0}, measurements{0};
+  // In all calls, without warm-ups: moves, measurements, and the sums over these of the order and of the sign.
+  std::atomic<std::uint64_t> proposed{0}, accepted{0}, samples{0};
+  std::atomic<double> order{0}, sign{0};
+};
+
+/// Functions of two particles of a walker, apart from its other state.
+struct walker_functions {
+  std::vector<double> sums;               // four_point_accumulator::all_sums() of the bin that has begun
+  std::vector<std::vector<double>> bins;  // measurement_bin::four_points of those that are complete
+};
+
+/// Functions of two particles of a complete bin.
+struct bin_functions {
+  int count = 0;                 // measurement_bin::count
+  std::span<const double> sums;  // measurement_bin::four_points
+};
 
 struct monte_carlo_options {
   int walkers = 8;
@@ -39,11 +64,15 @@ struct monte_carlo_options {
   four_point_set four_points = {};  // functions of two particles to measure
   int batch = 64;                   // proposals per batch of the submatrix walker
   std::uint64_t seed = 1;
+  // Functions of two particles are apart from bins and states: those of the result, and of the saved states.
+  bool functions_stay = false;
   std::uint64_t first_stream = 0;  // walkers use the streams first_stream, first_stream + 1, ...
 
-  double pause_after_s = 0;                     // walkers end at this time; 0: never
-  const std::atomic<bool>* stop = nullptr;      // walkers end once it is true
-  std::vector<std::vector<double>> saved = {};  // states of stopped walkers to continue from, or empty
+  double pause_after_s = 0;                             // walkers end at this time; 0: never
+  const std::atomic<bool>* stop = nullptr;              // walkers end once it is true
+  std::vector<std::vector<double>> saved = {};          // states of stopped walkers to continue from, or empty
+  std::vector<walker_functions> functions = {};         // of these states, if they are apart; else empty
+  std::shared_ptr<monte_carlo_progress> progress = {};  // or null
 };
 
 /// The impurity problem of a cluster.
@@ -63,6 +92,7 @@ struct monte_carlo_result {
   std::vector<std::vector<double>> saved() const;
   std::vector<std::vector<double>> walkers;   // [walker]: their states without their complete bins
   std::vector<std::size_t> bin_counts;        // [walker]: complete ones
+  std::vector<walker_functions> functions;    // [walker], if they stay
   double order_autocorrelation_time() const;  // of the order, in measurements
 };
 
@@ -76,7 +106,10 @@ struct cluster_averages {
 };
 
 /// Bins as rows of numbers for jackknife(): functions of the means are made from the following functions.
-std::vector<std::vector<double>> rows_of(const monte_carlo_result& r);
+/// with_four_points = false: without functions of two particles.
+std::vector<std::vector<double>> rows_of(const monte_carlo_result& r, bool with_four_points = true);
+/// How many numbers of a row green_of() and averages_of() read.
+std::size_t one_particle_numbers(const impurity& problem);
 /// G(K, iw) from a row of means.
 matsubara_function green_of(const impurity& problem, std::span<const double> means);
 /// The pair function from a row of means. Shape: that of pair_index.

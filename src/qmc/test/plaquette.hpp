@@ -11,13 +11,13 @@
 
 namespace plx::qmc::test {
 
-inline impurity periodic_plaquette(double u, double beta, double mu) {
+inline impurity periodic_plaquette(double u, double beta, double mu, double t_prime = 0) {
   impurity p;
   p.lattice = std::make_shared<const cluster>(cluster::named("2x2").value());
   p.u = u;
   p.beta = beta;
   p.mu = mu;
-  const coarse_graining grain(*p.lattice, {}, 1);
+  const coarse_graining grain(*p.lattice, {1, t_prime}, 1);
   p.g0 = grain.green(matsubara_function(4, 32), mu, beta);
   for (int k = 0; k < 4; ++k) p.moments.push_back(grain.patch(k).mean() - mu);
   return p;
@@ -26,8 +26,8 @@ inline impurity periodic_plaquette(double u, double beta, double mu) {
 struct exact_plaquette {
   impurity p;
   exact_diagonalization e;
-  explicit exact_plaquette(const impurity& problem)
-      : p(problem), e({problem.lattice->hopping({}), problem.u, problem.mu, problem.beta}) {}
+  explicit exact_plaquette(const impurity& problem, double t_prime = 0)
+      : p(problem), e({problem.lattice->hopping({1, t_prime}), problem.u, problem.mu, problem.beta}) {}
   /// c_K, or its adjoint.
   fermion_operator of(int k, bool creates, spin s) const {
     std::vector<std::complex<double>> wave(4);

@@ -1,8 +1,11 @@
 #include "qmc/walker/free_propagator.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <numbers>
+
+#include "num/clones.hpp"
 
 namespace plx::qmc {
 
@@ -22,7 +25,7 @@ free_propagator::free_propagator(const cluster& c, const matsubara_function& g0,
   // Each interval has the cubic polynomial through its four Chebyshev points.
   std::array<double, 4> place;
   for (int p = 0; p < 4; ++p) place[p] = 0.5 - 0.5 * std::cos(std::numbers::pi * (p + 0.5) / 4);
-  table_.resize(static_cast<std::size_t>(n) * n_intervals * 4);
+  table_.resize(static_cast<std::size_t>(n) * n_intervals);
   std::vector<double> at_momentum(n);
   std::vector<std::array<double, 4>> value(n);
   for (int i = 0; i < n_intervals; ++i) {
@@ -43,8 +46,25 @@ free_propagator::free_propagator(const cluster& c, const matsubara_function& g0,
         for (int q = 3; q > 0; --q) power[q] = power[q - 1] - place[p] * power[q];
         power[0] = d[p] - place[p] * power[0];
       }
-      for (int q = 0; q < 4; ++q) table_[(static_cast<std::size_t>(r) * n_intervals + i) * 4 + q] = power[q];
+      std::copy(power.begin(), power.end(), table_[static_cast<std::size_t>(r) * n_intervals + i].power);
     }
+  }
+}
+
+PLX_NUM_CLONES void free_propagator::both(int a, double tau, std::span<const int> sites, const double* taus,
+                                          double* out, double* back) const noexcept {
+  const int* difference = &difference_[static_cast<std::size_t>(a) * n_sites_];
+  const int last = n_intervals_ - 1;
+  for (std::size_t j = 0; j < sites.size(); ++j) {
+    const double t = tau - taus[j], sign = t < 0 ? -1.0 : 1.0, x = (t < 0 ? t + beta_ : t) * scale_;
+    const int i = std::min(static_cast<int>(x), last);
+    const double* first = table_[static_cast<std::size_t>(difference[sites[j]]) * n_intervals_].power;
+    // beta - t is at the mirrored place of the mirrored interval.
+    const double *c = first + 4 * static_cast<std::ptrdiff_t>(i),
+                 *d = first + 4 * static_cast<std::ptrdiff_t>(last - i);
+    const double y = x - i, z = 1 - y;
+    out[j] = sign * (c[0] + y * (c[1] + y * (c[2] + y * c[3])));
+    back[j] = -sign * (d[0] + z * (d[1] + z * (d[2] + z * d[3])));
   }
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,6 +38,9 @@ class free_propagator {
     if (tau < 0) return {-positive(r, tau + beta_), positive(r, -tau)};
     return {positive(r, tau), -positive(r, beta_ - tau)};
   }
+  /// As above for tau - taus[j] and the sites[j], without branches: out[j] and back[j]. Shapes: [sites.size()].
+  void both(int a, double tau, std::span<const int> sites, const double* taus, double* out,
+            double* back) const noexcept;
 
  private:
   double positive(int r, double tau) const noexcept {
@@ -44,14 +48,17 @@ class free_propagator {
     int i = static_cast<int>(x);
     if (i >= n_intervals_) i = n_intervals_ - 1;
     const double t = x - i;
-    const double* c = &table_[(static_cast<std::size_t>(r) * n_intervals_ + i) * 4];
+    const double* c = table_[static_cast<std::size_t>(r) * n_intervals_ + i].power;
     return c[0] + t * (c[1] + t * (c[2] + t * c[3]));
   }
 
   double beta_, scale_;
   int n_sites_, n_intervals_;
   std::vector<int> difference_;
-  std::vector<double> table_;  // [difference][interval][power of the place in the interval]
+  struct alignas(32) polynomial {  // in one line of the cache
+    double power[4];               // coefficients of powers of the place in the interval
+  };
+  std::vector<polynomial> table_;  // [difference][interval]
 };
 
 }  // namespace plx::qmc

@@ -33,11 +33,11 @@ class submatrix_walker final : public walker {
   void begin_batch(int first, int end);
   outcome decide(const proposal& p, int candidate);
   outcome change(int at, int s_new, const proposal& p, int order);
-  void apply_batch();
-  double exp_now(int sigma, int s) const { return s == 0 ? 1 : expansion_.exp_v(sigma, s); }
-  // G between two slots.
-  double green(int sigma, int i, int j) const;
+  void add_changed(int at);
   void drop_changed(int index);
+  void apply_batch();
+  void apply_to_columns(int sigma, int first, int count);
+  double exp_now(int sigma, int s) const { return s == 0 ? 1 : expansion_.exp_v(sigma, s); }
 
   int batch_;
   std::vector<proposal> proposals_;
@@ -45,23 +45,33 @@ class submatrix_walker final : public walker {
   std::vector<int> order_;    // slots of the present vertices, in the order that rank_one_walker keeps
   std::vector<int> changed_;  // the set S: slots
   int n_base_ = 0;
-  struct side {                  // of one spin
-    real_matrix weighted;        // [candidate][base]: g0 (e^V - 1)
-    real_matrix rows;            // [candidate][base]: N, of the candidates' rows
-    real_matrix columns;         // [base][candidate]: G
-    real_matrix corner;          // [candidate][candidate]: G
+  std::vector<int> of_base_;  // members of S that are in the base: their indices in changed_
+  // The candidates among S: their indices in changed_, sites and times.
+  std::vector<int> inserted_, inserted_sites_;
+  std::vector<double> inserted_taus_;
+  std::vector<double> out_, back_;  // g0 from the candidate that is decided to those inserted, and back
+  struct side {                     // of one spin
+    std::vector<double> weights;    // [base]: e^V - 1
+    real_matrix weighted;           // [base][candidate]: g0 (e^V - 1) of the candidate's row
+    real_matrix columns;            // [base][candidate]: G
+    real_matrix pairs;              // [candidate][candidate]: weighted^T columns
+    // [base][changed]: columns of G. Elements of base vertices in their own column lack the unit matrix's part.
+    real_matrix basis;
     real_matrix gamma_inverse;   // [changed][changed]
     std::vector<double> change;  // d of each member of S
-    std::vector<double> column, row, left, right;
+    std::vector<double> column, row, left, right, dots;
     double ratio = 0, schur = 0, d_new = 0;
-    real_matrix x, y, xg, result;
+    // Products: columns of `weighted` as rows; of apply_batch(), [inserted][vertex], and [changed][vertex] twice.
+    real_matrix left_factor, rows, y, z;
   };
-  real_matrix from_candidate_, to_candidate_,
-      between_;  // g0: [candidate][base], [base][candidate], [candidate][candidate]
   std::array<side, 2> sides_;
-  std::vector<vertex>
-      present_;  // scratch of apply_batch(), with moved_: places of order_ with another slot than before
-  std::vector<int> moved_;
+  std::vector<int> base_sites_;
+  std::vector<double> base_taus_;
+  real_matrix to_candidate_;            // [base][candidate]: g0
+  std::vector<const double*> factors_;  // scratch: columns
+  // Scratch of apply_batch(): rows of N by slot, places that another slot moves to, vertices.
+  std::vector<int> place_, moved_;
+  std::vector<vertex> present_;
 };
 
 }  // namespace plx::qmc

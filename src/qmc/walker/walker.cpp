@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "num/clones.hpp"
 #include "num/dense/linear_algebra.hpp"
 
 namespace plx::qmc {
@@ -43,12 +44,13 @@ double walker::weight_ratio(proposal::kind what, int order, double determinants)
   return determinants;
 }
 
-void walker::m_matrix(int sigma, real_matrix& m) const {
+PLX_NUM_CLONES void walker::m_matrix(int sigma, real_matrix& m) const {
   const int k = order();
   m.reshape(k, k);
   const double of_s[2] = {expansion_.exp_v(sigma, -1) - 1, expansion_.exp_v(sigma, 1) - 1};
-  std::vector<double> factors(k);
-  for (int i = 0; i < k; ++i) factors[i] = of_s[vertices_[i].s > 0];
+  std::vector<double> of_row(k);
+  for (int i = 0; i < k; ++i) of_row[i] = of_s[vertices_[i].s > 0];
+  const double* factors = of_row.data();
   for (int j = 0; j < k; ++j) {
     const double* from = inverse_[sigma].column(j);
     double* to = m.column(j);

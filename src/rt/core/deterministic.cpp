@@ -87,7 +87,7 @@ bool scheduler::run_until(const std::atomic<bool>& done) {
   fiber_adopt_thread(thread_itself);
   fiber* loop = take_loop_fiber(w);
   for (auto& each : workers_) {
-    each->boundary = now_ticks();
+    each->boundary = std::max(each->boundary, now_ticks());
     each->thread_fiber = &thread_itself;
     each->exceptions = exceptions_of_this_thread();
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
@@ -11,7 +10,6 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <thread>
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
@@ -31,6 +29,7 @@
 #include "rt/explain/explain.hpp"
 #include "rt/measure/loop_tuning.hpp"
 #include "rt/measure/scheduler_counters.hpp"
+#include "session/attach_server.hpp"
 #include "session/session.hpp"
 
 namespace plx {
@@ -125,7 +124,18 @@ struct runtime::parts {
     recorder.flight(static_cast<std::size_t>(options.measure->flight));
     flight.emplace(scheduler, recorder, *options.measure);
     if (options.measure->any()) session.emplace(recorder, with_counters(), *options.measure);
+    if (session && session->stacks() != nullptr) detail::sample_stacks(*session->stacks(), scheduler);
     if (!options.measure->policies.empty()) with_control();
+    if (options.measure->attach && !options.deterministic) attachment.emplace(attach_target());
+  }
+  /// For a measurement that is requested while the program runs.
+  probe::attach_target attach_target() {
+    return {.records = &recorder,
+            .own = session ? &*session : nullptr,
+            .context = this,
+            .counters = [](void* p) -> probe::counter_registry& { return static_cast<parts*>(p)->with_counters(); },
+            .sample = [](void* p,
+                         probe::sampler& to) { detail::sample_stacks(to, static_cast<parts*>(p)->scheduler, false); }};
   }
   probe::counter_registry& with_counters() {
     std::call_once(counters_made, [this] {
@@ -156,14 +166,10 @@ struct runtime::parts {
     if (!counted) return adders.push_back(a);
     for (auto& r : a.add(a.arg, counters)) registrations.push_back(std::move(r));
   }
-  /// If events are counted per thread: the workers' threads, which start about now.
+  /// If events are counted per thread: the workers' threads.
   std::vector<probe::watched_thread> watched_threads() const {
     if (options.measure->perf.empty() && options.measure->papi.empty()) return {};
-    std::vector<int> ids = scheduler.thread_ids();
-    for (int i = 0; i < 1000 && std::find(ids.begin(), ids.end(), 0) != ids.end(); ++i) {
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
-      ids = scheduler.thread_ids();
-    }
+    const std::vector<int> ids = detail::started_threads(scheduler);
     std::vector<probe::watched_thread> threads;
     for (std::size_t i = 0; i < ids.size(); ++i)
       threads.push_back({counters.locality_name() + "/worker-thread#" + std::to_string(i), ids[i]});
@@ -211,11 +217,13 @@ struct runtime::parts {
   std::once_flag control_made;
   std::optional<control> controlled;  // stopped before the session ends, and read by it at its end
   std::optional<probe::session> session;
+  std::optional<probe::attach_registration> attachment;
 };
 
 runtime::runtime(runtime_options options) : parts_(std::make_unique<parts>(completed(options))) {}
 runtime::~runtime() {
   parts_->scheduler.stop();  // before any part is destroyed: the last tasks may use all of them
+  parts_->attachment.reset();
   if (!parts_->controlled) return;
   parts_->controlled->policies.stop();
   if (parts_->controlled->loops) parts_->controlled->loops->store();

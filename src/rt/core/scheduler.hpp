@@ -96,6 +96,7 @@ class scheduler {
   [[nodiscard]] loop_tuning* tuned_loops() const noexcept { return tuned_loops_.load(std::memory_order_acquire); }
   /// The number of workers that take tasks now.
   [[nodiscard]] unsigned worker_cap() const noexcept { return cap_.load(std::memory_order_relaxed); }
+  [[nodiscard]] unsigned parked_workers() const noexcept { return n_benched_.load(std::memory_order_relaxed); }
 
   /// The clock of timers, in ticks. In the deterministic mode it is virtual and advances only when nothing else can
   /// happen.
@@ -109,7 +110,10 @@ class scheduler {
   void attach(void* what) noexcept { attached_.store(what, std::memory_order_release); }
   [[nodiscard]] void* attached() const noexcept { return attached_.load(std::memory_order_acquire); }
 
-  std::uint64_t add_poller(poll_function f, void* arg);
+  /// How a poller uses worker::poll_clock: at its call that is the clock just before, or 0. `keeps`: at its end it has
+  /// left the clock as of then, or 0 if it has not read the clock; unchanged if it took some nanoseconds only.
+  enum class poll_clock_use : std::uint8_t { ignores, keeps };
+  std::uint64_t add_poller(poll_function f, void* arg, poll_clock_use use = poll_clock_use::ignores);
   void remove_poller(std::uint64_t id);
   void ask_pollers() noexcept;  // soon, by any free worker; callable from any thread
 
@@ -220,6 +224,7 @@ class scheduler {
     std::uint64_t id;
     poll_function function;
     void* arg;
+    poll_clock_use use;
   };
 
   static constexpr unsigned fiber_batch =
@@ -255,7 +260,7 @@ class scheduler {
   bool pass_time();
   bool nothing_to_do();
   task* search(worker& w);
-  void end_idling(worker& w, ticks begin, ticks polled_before) noexcept;
+  void end_idling(worker& w, ticks begin, ticks end, ticks polled_before) noexcept;
   [[nodiscard]] bool benched(const worker& w) const noexcept { return w.index >= worker_cap(); }
   task* next_task_on_bench(worker& w);
   void sit_on_bench(worker& w);
@@ -282,11 +287,17 @@ class scheduler {
   void sleepers_changed() noexcept;
   [[nodiscard]] bool sleepers_miss_something() const noexcept;
   bool clock_says_due(worker& w) const noexcept;
-  bool run_pollers(worker& w);
+  /// `begin`: the clock now; 0: it has not been read.
+  bool run_pollers(worker& w, ticks begin = 0);
   [[nodiscard]] bool another_polls(const worker& w) const noexcept;
-  bool ask_pollers(worker& w) noexcept;
+  struct poll_outcome {
+    bool progressed;
+    ticks end;  // the clock afterwards
+  };
+  poll_outcome ask_pollers(worker& w, ticks begin) noexcept;
   task* poll_until(worker& w, ticks until);
   void record_polling(worker& w, ticks begin, ticks now) noexcept;
+  void let_another_poll() noexcept;
   unsigned fire_timers(ticks now);
   [[nodiscard]] ticks earliest_deadline() const noexcept;
   /// Orders the store of a new task before the loads of n_sleeping_ and n_searching_. heavy_fence(), on the sleeper's

@@ -141,14 +141,14 @@ void scheduler::deadline_changed(ticks deadline) noexcept {
     wake_one();
 }
 
-std::uint64_t scheduler::add_poller(poll_function f, void* arg) {
+std::uint64_t scheduler::add_poller(poll_function f, void* arg, poll_clock_use use) {
   const worker* caller = this_worker();
   PLX_ASSERT((caller == nullptr || !caller->polling) && "a poller must not add or remove pollers");
   std::uint64_t id = 0;
   {
     spin_guard guard(poll_lock_);
     id = next_poller_id_++;
-    pollers_.push_back({id, f, arg});
+    pollers_.push_back({id, f, arg, use});
     n_pollers_.store(static_cast<unsigned>(pollers_.size()), std::memory_order_relaxed);
   }
   ask_pollers();
@@ -174,11 +174,13 @@ void scheduler::remove_poller(std::uint64_t id) {
   if (pollers_.empty()) polls_pending_.store(false, std::memory_order_relaxed);
 }
 
-// Requires: poll_lock_ is held.
-bool scheduler::ask_pollers(worker& w) noexcept {
+// Requires: poll_lock_ is held. `begin`: the clock now. In a virtual machine, reading the clock takes as long as
+// several atomic instructions, so that one reading serves the scheduler and its poller.
+scheduler::poll_outcome scheduler::ask_pollers(worker& w, ticks begin) noexcept {
   bool progressed = false, pending = false;
   w.poller_calls.add(pollers_.size());
   w.polling = true;
+  w.poll_clock = begin;
   // Both flags mostly have the right value already, and a store costs twenty times a load. Skipping the store is
   // equivalent to storing the same value: a concurrent ask_pollers() has stored after the load and is either seen below
   // or overwrites the result stored there.
@@ -186,6 +188,7 @@ bool scheduler::ask_pollers(worker& w) noexcept {
   wanted_gap_ = 0;
   for (const poller& p : pollers_) {
     const poll_result r = p.function(p.arg);
+    if (p.use == poll_clock_use::ignores) w.poll_clock = 0;
     progressed |= r == poll_result::progressed;
     pending |= r != poll_result::idle;
   }
@@ -194,15 +197,20 @@ bool scheduler::ask_pollers(worker& w) noexcept {
   if (polls_pending_.load() != pending) polls_pending_.store(pending);
   if (pollers_asked_.load()) polls_pending_.store(true);  // requested while they ran: their answers may be out of date
   if (progressed) w.poller_progress.add();
-  return progressed;
+  const ticks end = std::exchange(w.poll_clock, 0);
+  return {progressed, end > begin ? end : now_ticks()};  // later than `begin`: poll_for() waits until a time has passed
 }
 
-// Accounts the time since `begin` as background work; the next slice begins now.
+// Accounts the time since `begin` as background work; the next slice begins now. Requires: poll_lock_ is held, so that
+// the calls of a removed poller have been accounted.
 void scheduler::record_polling(worker& w, ticks begin, ticks now) noexcept {
-  w.boundary = now;
+  w.boundary = std::max(w.boundary, now);
   w.log->background(ticks_between(begin, now));
   w.log->ran_no_task(now);
-  // This worker may be busy for long: an idle one has to continue polling.
+}
+
+// After poll_lock_ is released. This worker may be busy for long: an idle one has to continue polling.
+void scheduler::let_another_poll() noexcept {
   if (polls_pending_.load(std::memory_order_relaxed) && n_sleeping_.load(std::memory_order_relaxed) != 0 &&
       n_searching_.load(std::memory_order_relaxed) == 0 && sleepers_miss_something())
     wake_one();
@@ -232,15 +240,16 @@ ticks scheduler::close_gap(const worker& w) const noexcept {
   return poll_gap_.load(std::memory_order_relaxed);
 }
 
-bool scheduler::run_pollers(worker& w) {
+bool scheduler::run_pollers(worker& w, ticks begin) {
   if (n_pollers_.load(std::memory_order_relaxed) == 0 || !poll_lock_.try_lock()) return false;
-  const ticks begin = now_ticks();
+  if (begin == 0) begin = now_ticks();
   w.log->wakes(begin);
-  const bool progressed = ask_pollers(w);
+  const poll_outcome p = ask_pollers(w, begin);
   last_polled_.store(&w, std::memory_order_relaxed);
+  record_polling(w, begin, p.end);
   poll_lock_.unlock();
-  record_polling(w, begin, now_ticks());
-  return progressed;
+  let_another_poll();
+  return p.progressed;
 }
 
 // Boundaries may be nanoseconds or milliseconds apart: the number of boundaries between two clock reads doubles until a
@@ -260,7 +269,7 @@ void scheduler::attend_events(worker& w, ticks now) {
   split_slice(w);
   w.in_task = false;  // the work of timers and pollers is not the task's
   if (timer_due) fire_timers(now);
-  run_pollers(w);
+  run_pollers(w, timer_due ? 0 : w.boundary);
   w.in_task = true;
 }
 
@@ -270,7 +279,7 @@ task* scheduler::poll_until(worker& w, ticks until) {
   for (ticks now = now_ticks(); now < until;) {
     const bool asks =
         polls_pending_.load(std::memory_order_relaxed) && last_polled_.load(std::memory_order_relaxed) == &w;
-    if (asks && run_pollers(w)) return w.deque.pop();
+    if (asks && run_pollers(w, now)) return w.deque.pop();
     if (!asks) cpu_relax();
     now = asks && w.boundary > now ? w.boundary : now_ticks();  // polling has read the clock
   }
@@ -287,6 +296,8 @@ task* scheduler::poll_until(worker& w, ticks until) {
 static constexpr unsigned rounds_per_look = 4;
 static constexpr unsigned answers_of_devices = 5;
 static bool lock_within(spinlock& lock, ticks timeout) noexcept {
+  if (lock.try_lock()) return true;
+  if (timeout == 0) return false;
   for (const ticks begin = now_ticks(); !lock.try_lock(); cpu_relax())
     if (now_ticks() - begin >= timeout) return false;
   return true;
@@ -300,15 +311,16 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
   ticks now = begin;
   w.in_task = false;  // the work of pollers is not the task's
   unsigned rounds = 0;
-  do ask_pollers(w), now = now_ticks();
+  do now = ask_pollers(w, now).end;
   while (!awaited.ready() && w.deque.empty() && injected_.empty() && high_.empty() && w.inbox.empty() &&
          ticks_between(begin, now) <
              (poll_gap_.load(std::memory_order_relaxed) != 0 ? answers_of_devices : 1) * spans_.answer &&
          (++rounds % rounds_per_look != 0 || !any_work()));
   w.in_task = true;
   last_polled_.store(&w, std::memory_order_relaxed);  // it continues when the task is suspended
-  poll_lock_.unlock();
   record_polling(w, begin, now);
+  poll_lock_.unlock();
+  let_another_poll();
   return awaited.ready();
 }
 

@@ -157,7 +157,7 @@ static bool may_steal(worker& thief, const worker& victim, ticks now, ticks mini
   if (victim.deque.oldest_is_offered()) return true;
   auto& seen = thief.singles[victim.index];
   const std::int64_t oldest = victim.deque.oldest();
-  if (seen.oldest == oldest) return now - seen.since >= minimum_age;
+  if (seen.oldest == oldest) return ticks_between(seen.since, now) >= minimum_age;
   seen = {oldest, now};
   return false;
 }
@@ -189,7 +189,7 @@ static task* take_late(worker& thief, worker& victim, ticks now, ticks minimum_a
   auto& seen = thief.singles[victim.index];
   const auto which = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(handed));
   if (seen.oldest != which) seen = {which, now};
-  if (now - seen.since < minimum_age) return nullptr;
+  if (ticks_between(seen.since, now) < minimum_age) return nullptr;
   return victim.handed.exchange(nullptr, std::memory_order_acquire);  // pairs with the release in hand_over()
 }
 
@@ -304,7 +304,7 @@ ticks scheduler::close_deadline(ticks now) const noexcept {
 }
 
 task* scheduler::search(worker& w) {
-  const ticks begin = now_ticks();
+  const ticks begin = w.boundary;  // the end of the task before, or of a poll since
   const ticks polled_before = w.log->background_time();
   w.searching.store(true, std::memory_order_relaxed);
   w.looks_for_work.store(true, std::memory_order_relaxed);
@@ -312,8 +312,8 @@ task* scheduler::search(worker& w) {
   std::uint64_t progress = w.poller_progress.get();
   n_searching_.fetch_add(1, std::memory_order_seq_cst);
   task* found = nullptr;
-  for (;;) {
-    ticks now = now_ticks();
+  ticks now = begin;
+  for (;; now = now_ticks()) {
     if (benched(w)) [[unlikely]]
       break;
     found = look_for_work(w, now);
@@ -360,17 +360,19 @@ task* scheduler::search(worker& w) {
   const bool watched = watcher_.load(std::memory_order_relaxed) == &w;
   if (watched) stop_watching();
   // acq_rel: pairs with wake_for_work(). Work whose submitter relied on this worker's search is visible here.
-  if ((n_searching_.fetch_sub(1, std::memory_order_acq_rel) == 1 || watched) &&
-      n_sleeping_.load(std::memory_order_relaxed) != 0 && (any_work() || sleepers_miss_something()))
-    wake_one();
-  end_idling(w, begin, polled_before);
+  const bool wakes = (n_searching_.fetch_sub(1, std::memory_order_acq_rel) == 1 || watched) &&
+                     n_sleeping_.load(std::memory_order_relaxed) != 0 && (any_work() || sleepers_miss_something());
+  if (wakes) wake_one();
+  // A poll of the last round has read the clock, and has found the task. System calls since then are not the task's.
+  const bool polled = w.boundary > now && !watched && !wakes;
+  end_idling(w, begin, polled ? w.boundary : now_ticks(), polled_before);
   w.looks_for_work.store(false, std::memory_order_relaxed);
   return found;
 }
 
-// Accounts the time since `begin` without a task, except the time that pollers have accounted.
-void scheduler::end_idling(worker& w, ticks begin, ticks polled_before) noexcept {
-  w.boundary = std::max(begin, now_ticks());
+// Accounts the time from `begin` to `end` without a task, except the time that pollers have accounted.
+void scheduler::end_idling(worker& w, ticks begin, ticks end, ticks polled_before) noexcept {
+  w.boundary = std::max(begin, end);
   const ticks polled = w.log->background_time() - polled_before;
   if (w.log->idles()) w.idle_periods.add();
   if (w.boundary - begin < spans_.idle && !w.log->idles())

@@ -254,7 +254,7 @@ task* scheduler::next_task_on_bench(worker& w) {
     w.log->sleeps(begin, w.log->background_time(), true);
     sit_on_bench(w);
   }
-  end_idling(w, begin, w.log->background_time());
+  end_idling(w, begin, now_ticks(), w.log->background_time());
   return t;
 }
 

@@ -7,22 +7,9 @@
 #include <atomic>
 #include <cstddef>
 
-// Properties of the compiler and the CPU: sanitizers, cache lines, the pause instruction.
+#include "base/sanitizers.hpp"
 
-#if defined(__SANITIZE_THREAD__)
-#define PLX_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PLX_TSAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define PLX_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PLX_ASAN 1
-#endif
-#endif
+// Properties of the CPU: cache lines, the pause instruction.
 
 namespace plx::detail {
 

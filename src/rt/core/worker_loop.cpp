@@ -64,8 +64,8 @@ void keep_left_fiber(void* f) noexcept {
 
 // The end time of the current slice.
 [[gnu::always_inline]] inline ticks end_now(worker& w) noexcept {
-  // Not before its begin: after a migration to another socket the counter may be behind.
-  return std::max(w.boundary, w.end != 0 ? std::exchange(w.end, 0) : now_ticks());
+  // After its begin: the counter of another core may be behind, and edges find the slice that they enter by its begin.
+  return std::max(w.boundary + 1, w.end != 0 ? std::exchange(w.end, 0) : now_ticks());
 }
 
 [[gnu::always_inline]] inline probe::task_slice slice_until(const worker& w, ticks now, bool finished) noexcept {
@@ -309,13 +309,13 @@ static void note_suspending(worker& w, const wait_reason& waits_on) {
   self.task_owner = w.task_owner;
   self.outer = w.outer;
   self.at_end = w.at_end;
-  w.suspended.add();
   end_slice(w, false);
   if (w.id != 0) [[unlikely]]
     note_suspended(w, self.resume);
   w.in_task = false;
   self.earlier = w.earlier;
   self.since = w.boundary;
+  w.suspended.add();  // last: the wait has begun when a reader counts the task
   self.ready.store(false, std::memory_order_relaxed);
   // release: pairs with the acquire of the inspector, which reads the members above and the fiber's context; the
   // context is null until the fiber has been left.

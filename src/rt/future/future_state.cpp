@@ -294,7 +294,12 @@ void future_state_base::wait_slowly() {
     if (try_attach(me)) me.waiting->wait();
     return;
   }
+  const ticks boundary = w->boundary;
   if (w->home.poll_for(*w, *this)) return;
+  if (w->boundary != boundary) {
+    require_stack(*w);
+    w->end = w->boundary;  // it suspends now: the slice ends with the poll, which has read the clock
+  }
   task_wait me;
   me.state = this;
   me.waiting = w->current;

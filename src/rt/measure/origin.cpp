@@ -37,8 +37,9 @@ void put_origin(worker* w, origin* o) noexcept {
   ++w->n_spare_origins;
 }
 
-/// The current time, or the end of the running task's work if that is over.
-ticks time_now(const worker* w) noexcept { return w != nullptr && w->end != 0 ? w->end : now_ticks(); }
+/// The current time, or the end of the running task's work if that is over. Not before the running slice: that begins
+/// when the task became ready, perhaps by the clock of another core, which may be ahead.
+ticks time_now(const worker& w) noexcept { return w.end != 0 ? w.end : std::max(w.boundary, now_ticks()); }
 
 /// For an origin that no other thread accesses.
 void set_at_least(std::atomic<ticks>& to, ticks value) noexcept {
@@ -60,10 +61,12 @@ worker* in_task() noexcept {
 
 ticks path_at(const worker& w, ticks now) noexcept { return w.path + (now > w.boundary ? now - w.boundary : 0); }
 
-/// Where something originates, and the longest path of tasks that leads there.
+/// Where something originates, the longest path of tasks that leads there, and when it happens: not before the result
+/// that is passed on, also by the clock of another core.
 struct source {
   probe::task_id id = 0;
   ticks path = 0;
+  ticks when = 0;
 };
 
 /// The last result that this external thread has read: the origin of the tasks that it starts. The thread itself is not
@@ -71,10 +74,11 @@ struct source {
 thread_local source seen_here;
 
 /// The origin of the worker's current action: a result that is passed on, or the running task.
-source source_at(const worker& w, ticks now) noexcept {
-  if (w.ready_by != nullptr) return {w.ready_by->id, w.ready_by->path};
-  if (!w.in_task || w.id == 0) return {};
-  return {w.id, path_at(w, now)};
+source source_now(const worker& w) noexcept {
+  const ticks now = time_now(w);
+  if (w.ready_by != nullptr) return {w.ready_by->id, w.ready_by->path, std::max(now, w.ready_by->when)};
+  if (!w.in_task || w.id == 0) return {0, 0, now};
+  return {w.id, path_at(w, now), now};
 }
 
 }  // namespace
@@ -97,26 +101,27 @@ void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr
 [[gnu::noinline]] static void note_ready_otherwise(worker* w, task& t) noexcept {
   origin* o = t.from;
   if (o == nullptr) o = t.from = make_origin(w);
-  const ticks now = time_now(w);
-  set_at_least(o->when, now);
   if (w == nullptr) {
+    set_at_least(o->when, now_ticks());
     if (!origins_wanted() || seen_here.id == 0 || o->id != 0) return;
     o->cause = seen_here.id;
+    set_at_least(o->when, seen_here.when);
     set_at_least(o->path, seen_here.path);
     return;
   }
+  const source s = source_now(*w);
+  set_at_least(o->when, s.when);
   w->log->notify(probe::task_event_kind::create, t.info.name, t.info.key, 0);
   if (!origins_wanted()) return;
   const bool inputs_known = o->id != 0 && o->cause == o->id;
   if (o->id == 0) o->id = w->log->next_id();
-  const source s = source_at(*w, now);
   set_at_least(o->path, s.path);
   if (!inputs_known && s.id != o->id) o->cause = s.id;
   // A continuation of a result that was available already: it originates from that result and from the task that
   // attached it just now.
   if (w->ready_by != nullptr && w->in_task && !probe::is_join(s.id)) {
-    w->log->edge(w->id, o->id, now, w->info.name);
-    set_at_least(o->path, path_at(*w, now));
+    w->log->edge(w->id, o->id, s.when, w->info.name);
+    set_at_least(o->path, path_at(*w, s.when));
   }
 }
 
@@ -128,7 +133,7 @@ void note_ready(worker* w, task& t) noexcept {
   if (w == nullptr || t.from != nullptr || !edges_alone || !from_running_task(*w) || w->spare_origins == nullptr)
       [[unlikely]]
     return note_ready_otherwise(w, t);
-  const ticks now = time_now(w);
+  const ticks now = time_now(*w);
   t.from = ::new (take_spare(*w)) origin{w->log->next_id(), w->id, now, path_at(*w, now)};
 }
 
@@ -157,14 +162,14 @@ void note_suspended(worker& w, task& t) noexcept {
   forget_origin(t);
   t.from = make_origin(&w);
   t.from->id = w.id;
+  t.from->when.store(w.boundary, std::memory_order_relaxed);  // it resumes later, also on a core whose clock is behind
   t.from->path.store(w.path, std::memory_order_relaxed);
 }
 
 void note_input(origin*& join, bool of_task) noexcept {
   worker* w = this_worker();
   if (w == nullptr) return;
-  const ticks now = time_now(w);
-  const source from = source_at(*w, now);
+  const source from = source_now(*w);
   if (from.id == 0) return;
   const std::atomic_ref<origin*> place(join);
   origin* o = place.load(std::memory_order_acquire);  // pairs with the release below
@@ -177,8 +182,8 @@ void note_input(origin*& join, bool of_task) noexcept {
     else
       free_origin(mine);
   }
-  w->log->edge(from.id, o->id, now, w->in_task ? w->info.name : probe::unnamed);
-  set_at_least(o->when, now);  // of concurrent values, either is acceptable
+  w->log->edge(from.id, o->id, from.when, w->in_task ? w->info.name : probe::unnamed);
+  raise(o->when, from.when);  // the latest: the task must not begin before one of its edges
   raise(o->path, from.path);
 }
 
@@ -191,13 +196,12 @@ void note_inputs_taken(origin*& join) noexcept {
 
 [[gnu::noinline]] static void note_made_otherwise(worker* w, origin*& made_by, bool at_end) noexcept {
   if (w == nullptr) return;
-  const ticks now = time_now(w);
-  const source from = source_at(*w, now);
+  const source from = source_now(*w);
   if (from.id == 0) return;
-  if (at_end && w->in_task) w->end = now;
+  if (at_end && w->in_task) w->end = from.when;
   origin* o = made_by = make_origin(w);
   o->id = from.id;
-  o->when.store(now, std::memory_order_relaxed);
+  o->when.store(from.when, std::memory_order_relaxed);
   o->path.store(from.path, std::memory_order_relaxed);
 }
 
@@ -206,7 +210,7 @@ void note_inputs_taken(origin*& join) noexcept {
   worker* const w = worker_of_this_thread;
   if (w == nullptr || !from_running_task(*w) || w->spare_origins == nullptr) [[unlikely]]
     return note_made_otherwise(w, made_by, at_end);
-  const ticks now = time_now(w);
+  const ticks now = time_now(*w);
   if (at_end) w->end = now;
   made_by = ::new (take_spare(*w)) origin{w->id, 0, now, path_at(*w, now)};
 }
@@ -214,7 +218,7 @@ void note_inputs_taken(origin*& join) noexcept {
 bool note_moment() noexcept {
   worker* w = in_task();
   if (w == nullptr || w->id == 0 || w->end != 0) return false;
-  w->end = now_ticks();
+  w->end = time_now(*w);
   return true;
 }
 
@@ -229,19 +233,22 @@ void note_going_on() noexcept {
 static inline void note_result(worker& w, probe::task_id id, ticks when, ticks path) noexcept {
   if (!w.in_task || w.id == 0 || id == w.id) return;
   if (id == w.cause && when <= w.boundary) return;
-  if (when > w.boundary) [[unlikely]]
+  if (when > w.boundary) [[unlikely]] {
+    w.end = std::max(when, time_now(w));
     split_slice(w);
+  }
   w.path = std::max(w.path, path);
   w.log->edge(id, w.id, when, w.info.name);
 }
 
 [[gnu::noinline]] void note_read(const origin& made_by) noexcept {
   worker* const w = worker_of_this_thread;
-  const ticks path = made_by.path.load(std::memory_order_relaxed);
+  const source result{made_by.id, made_by.path.load(std::memory_order_relaxed),
+                      made_by.when.load(std::memory_order_relaxed)};
   if (w == nullptr)
-    seen_here = {made_by.id, path};
+    seen_here = result;
   else
-    note_result(*w, made_by.id, made_by.when.load(std::memory_order_relaxed), path);
+    note_result(*w, result.id, result.when, result.path);
 }
 
 // A thread that completes a state through a join may still read that join, so joins are not freed here.
@@ -278,6 +285,7 @@ made_ready_by::made_ready_by(const origin* result) noexcept {
   if (result == nullptr) return;
   id = result->id;
   path = result->path.load(std::memory_order_relaxed);
+  when = result->when.load(std::memory_order_relaxed);
   worker_ = this_worker();
   if (worker_ != nullptr) before_ = std::exchange(worker_->ready_by, this);
 }

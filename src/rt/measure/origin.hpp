@@ -96,7 +96,7 @@ class made_ready_by {
 
   // Copies: the result may be destroyed before the last continuation fires.
   probe::task_id id = 0;
-  ticks path = 0;
+  ticks path = 0, when = 0;
 
  private:
   worker* worker_ = nullptr;

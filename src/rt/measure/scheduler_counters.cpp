@@ -1,12 +1,17 @@
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "base/clock.hpp"
 #include "probe/monitor/monitors.hpp"
+#include "probe/sample/sampler.hpp"
 #include "probe/settings.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/explain/explain.hpp"
@@ -79,6 +84,8 @@ constexpr scheduler_counter of_scheduler[] = {
     {"utilization/instantaneous", "1", "Share of the workers that run a task now",
      [](const scheduler& s) { return active(s) / s.worker_count(); }},
     {"worker-cap", "1", "Workers that take tasks now", [](const scheduler& s) { return double(s.worker_cap()); }},
+    {"workers/parked", "1", "Workers above the cap that sleep now",
+     [](const scheduler& s) { return double(s.parked_workers()); }},
     {"processors", "1", "Processors that the workers may use; 0 if unknown",
      [](const scheduler& s) { return double(s.processors()); }},
     {"pollers/count", "1", "Registered pollers now", [](const scheduler& s) { return double(s.pollers()); }},
@@ -199,7 +206,9 @@ namespace {
 
 double measured() {
   constexpr int turns = 8, tasks = 2048;
-  runtime alone({.workers = 1, .bind = false, .measure = std::make_shared<probe::settings>()});
+  const auto nothing = std::make_shared<probe::settings>();
+  nothing->attach = false;
+  runtime alone({.workers = 1, .bind = false, .measure = nothing});
   static const probe::name_id name = probe::register_name("empty task");
   return alone.run([] {
     double least = 1;
@@ -257,6 +266,18 @@ int index_here(void* context) noexcept {
   return w != nullptr && &w->home == context ? static_cast<int>(w->index) : -1;
 }
 
+probe::stack_bounds task_stack(const worker& w) noexcept {
+  const fiber* f = w.current;
+  if (f == nullptr || f->memory.bottom == nullptr) return {};  // on the thread's own stack
+  const auto low = reinterpret_cast<std::uintptr_t>(f->memory.bottom);
+  return {low, low + f->memory.size};
+}
+
+probe::stack_bounds stack_here(void*) noexcept {
+  const worker* w = this_worker();
+  return w != nullptr ? task_stack(*w) : probe::stack_bounds{};
+}
+
 }  // namespace
 
 flight_watch::flight_watch(const scheduler& workers, const probe::recorder& r, const probe::settings& s)
@@ -267,9 +288,58 @@ flight_watch::flight_watch(const scheduler& workers, const probe::recorder& r, c
                                              .context = const_cast<scheduler*>(&workers),
                                              .now = now_of,
                                              .here = index_here,
+                                             .stack = stack_here,
                                              .folder = folder_.c_str(),
                                              .seconds = s.flight_seconds});
   signals_.emplace(request);
+}
+
+// ------------------------------------------------------------------------- sampled stacks
+
+namespace {
+
+/// In a signal handler of the sampled thread: it reads what that thread writes.
+probe::sampled_state sampled_now(const probe::sample_source& self) noexcept {
+  using probe::sampled_activity;
+  const worker* w = worker_of_this_thread;
+  if (w == nullptr) return {.activity = sampled_activity::outside, .task = probe::unnamed, .stack = self.stack};
+  probe::sampled_state now;
+  now.activity = w->polling   ? sampled_activity::polling
+                 : w->in_task ? sampled_activity::task
+                              : sampled_activity::searching;
+  now.stack = task_stack(*w);
+  if (now.activity != sampled_activity::task) return now;
+  now.task = w->info.name;
+  // A task that runs in the frame of another one: the frames of the latter belong to its own samples.
+  const auto outer = reinterpret_cast<std::uintptr_t>(w->outer);
+  if (outer > now.stack.low && outer < now.stack.top) now.stack.top = outer;
+  return now;
+}
+
+}  // namespace
+
+std::vector<int> started_threads(const scheduler& workers) {
+  std::vector<int> ids = workers.thread_ids();
+  for (int i = 0; i < 1000 && std::find(ids.begin(), ids.end(), 0) != ids.end(); ++i) {
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    ids = workers.thread_ids();
+  }
+  return ids;
+}
+
+void sample_stacks(probe::sampler& stacks, const scheduler& workers, bool caller) {
+  std::vector<int> threads = started_threads(workers);
+  int own = 0;
+#if defined(__linux__)
+  if (caller) own = static_cast<int>(::gettid());
+#endif
+  threads.push_back(own);
+  for (const int id : threads) {
+    if (id == 0) continue;
+    const auto stack = id == own ? probe::stack_of_this_thread() : probe::stack_bounds{};
+    const auto done = stacks.watch(id, {.now = sampled_now, .context = nullptr, .stack = stack});
+    if (!done) return probe::report({"stacks are not sampled on all threads: " + done.error().message});
+  }
 }
 
 }  // namespace plx::detail

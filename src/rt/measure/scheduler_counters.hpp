@@ -13,8 +13,9 @@
 #include "probe/crash/flight_dump.hpp"
 
 namespace plx::probe {
+class sampler;
 struct settings;
-}
+}  // namespace plx::probe
 
 namespace plx::detail {
 
@@ -32,6 +33,14 @@ double task_cost_s();
 
 /// /scheduler{locality#0/total}/task-cost, measured on first use.
 [[nodiscard]] probe::registration add_task_cost_counter(probe::counter_registry& registry);
+
+/// The system's ids of the workers' threads, once they have started; 0 if that takes more than 0.1 s. Empty in the
+/// deterministic mode.
+std::vector<int> started_threads(const scheduler& workers);
+
+/// Samples the stacks of the threads of the workers and, with `caller`, of the calling thread. One line on stderr if a
+/// thread cannot be sampled.
+void sample_stacks(probe::sampler& stacks, const scheduler& workers, bool caller = true);
 
 /// Offers the flight recorder the state of the workers, and sets when a file is written. One object per runtime,
 /// created after its scheduler. Cost: nothing until a file is written.

@@ -14,7 +14,7 @@ namespace {
 using plx::testing::on_every_schedule;
 using namespace std::chrono_literals;
 
-TEST(channel, timed_forms_give_up_and_go_on) {
+TEST(channel, timed_forms_give_up_and_continue) {
   on_every_schedule([] {
     plx::channel<int> c(plx::channel<int>::one_element);
     EXPECT_EQ(c.capacity(), 1u);

@@ -48,7 +48,7 @@ TEST(stop_token, sources_tokens_and_what_is_possible) {
   });
 }
 
-TEST(stop_callback, runs_once_in_who_asks_or_at_once) {
+TEST(stop_callback, runs_once_in_the_requesting_thread_or_at_once) {
   on_every_schedule([] {
     plx::stop_source source;
     int called = 0, dropped = 0;

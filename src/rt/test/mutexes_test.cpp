@@ -143,7 +143,7 @@ TEST(timed_mutex, gives_up_at_the_deadline) {
   });
 }
 
-TEST(event, all_who_wait_go_on) {
+TEST(event, all_waiting_tasks_continue) {
   on_every_schedule([] {
     plx::event e;
     std::atomic<int> passed{0};

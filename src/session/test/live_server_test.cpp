@@ -3,8 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
+#include <string>
+#include <thread>
 
 #include "base/file.hpp"
 #include "probe/live/test/test_client.hpp"
@@ -61,12 +65,35 @@ TEST_F(LiveServer, ServesAllMeasurements) {
   EXPECT_THAT(get("/counters.json?pattern=/live/time/*"), Not(HasSubstr("requests")));
   EXPECT_THAT(get("/counters.json?pattern=/live/requests/answerd"), HasSubstr("/live/requests/answered"))
       << "the nearest";
-  EXPECT_THAT(get("/timeline.json?window_s=1"),
+  EXPECT_THAT(get("/timeline.json?window_s=60"),
               HasSubstr("\"names\":[\"live.work\"],\"from\":[0.0,0.0],\"workers\":[[],[[0,"));
   EXPECT_THAT(get("/mesh.json"), HasSubstr("null"));
   const std::string all = get("/poll.json");
   for (const char* part : {"\"state\":\"running\"", "\"list\":", "\"values\":", "\"tasks\":", "\"timeline\":"})
     EXPECT_THAT(all, HasSubstr(part));
+}
+
+TEST_F(LiveServer, ServesSampledStacks) {
+  EXPECT_THAT(get("/stacks.json"), HasSubstr("\r\n\r\nnull\n"));
+  EXPECT_THAT(get("/poll.json?parts="), HasSubstr("\"sample_stacks_hz\":0"));
+  live_.reset();
+  auto sampling = sampler::start(1000);
+  if (!sampling) GTEST_SKIP() << sampling.error().message;
+  name_id work = register_name("live.work");
+  const auto in_work = [](const sample_source& self) noexcept {
+    return sampled_state{sampled_activity::task, *static_cast<const name_id*>(self.context), self.stack};
+  };
+  ASSERT_TRUE((*sampling)->watch(::gettid(), {.now = in_work, .context = &work, .stack = stack_of_this_thread()}));
+  live_ = live_server::start(recorder_, counters_, {.serve = "127.0.0.1:0", .stacks = sampling->get()}).value();
+  const std::string& url = live_->url();
+  port_ = static_cast<std::uint16_t>(std::stoi(url.substr(url.find(':', 7) + 1)));
+  token_ = url.substr(url.find("token="));
+  while ((*sampling)->tree().total() < 20) (*sampling)->drain();
+  EXPECT_THAT(get("/poll.json?parts=stacks"),
+              testing::AllOf(HasSubstr("\"sample_stacks_hz\":1000"), HasSubstr("\"stacks\":{\"hz\":1000,\"seconds\":"),
+                             HasSubstr(",\"live.work\"]")));
+  EXPECT_THAT(get("/poll.json"), Not(HasSubstr("\"stacks\""))) << "only on request";
+  live_.reset();
 }
 
 TEST_F(LiveServer, ReadingCreatesNoCounters) {
@@ -146,6 +173,25 @@ TEST_F(LiveServer, AWaitingRequestIsAnsweredAtTheEnd) {
   live_.reset();
   EXPECT_THAT(c.read(), HasSubstr("\"state\":\"ended\""));
   EXPECT_FALSE(test_client(port_).connected());
+}
+
+// However long the server takes to answer all of them.
+TEST_F(LiveServer, ClientsThatHaveWaitedForASecondGetTheSameAnswer) {
+  live_pages pages(recorder_, counters_, nullptr);
+  const std::string key = "Bearer " + pages.token().text();
+  const http_request request{
+      .path = "/poll.json", .query = "wait=1&parts=tasks", .host = "localhost", .authorization = key};
+  const auto second_of = [](const std::string& json) {
+    const std::string name = "\"time_s\":";
+    return std::stoi(json.substr(json.find(name) + name.size()));
+  };
+  for (int i = 0; i < 5; ++i) {
+    const http_reply first = pages.answer(request, true);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // longer than an answer is kept for other clients
+    const http_reply later = pages.answer(request, true);
+    ASSERT_TRUE(first.body && later.body);
+    EXPECT_EQ(second_of(*first.body) == second_of(*later.body), *first.body == *later.body);
+  }
 }
 
 TEST_F(LiveServer, TokensAreDistinct) {

@@ -1,17 +1,10 @@
 // Measuring without memory: it records less, reports that, and does not end the program. Each case is a process of its
 // own, whose address space is limited; sanitizers reserve address space and report failed allocations as errors.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define PLX_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define PLX_SANITIZED 1
-#endif
-#endif
+#include "base/sanitizers.hpp"
 
-#ifndef PLX_SANITIZED
+#if !defined(PLX_ASAN) && !defined(PLX_TSAN)
 #include <gtest/gtest.h>
 
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -20,26 +13,17 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/test/memory_limit_test.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "session/session.hpp"
 
 namespace plx::probe {
 namespace {
 
-/// Limits the address space of this process to what it has and `more_bytes`.
-void limit_memory(std::size_t more_bytes) {
-  unsigned long pages = 0;
-  std::FILE* const f = std::fopen("/proc/self/statm", "r");
-  if (f == nullptr || std::fscanf(f, "%lu", &pages) != 1) std::_Exit(77);
-  std::fclose(f);
-  const rlimit limit{pages * static_cast<rlim_t>(::sysconf(_SC_PAGESIZE)) + more_bytes, RLIM_INFINITY};
-  if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(77);
-}
-
 /// Takes all memory but `left_bytes`.
 void use_up_memory(std::size_t left_bytes) {
   void* volatile left = std::malloc(left_bytes);  // volatile: otherwise the compiler omits both calls
-  limit_memory(0);
+  limit_address_space(0);
   for (std::size_t size = std::size_t{1} << 24; size >= 16; size /= 2)
     while (void* volatile p = std::malloc(size)) (void)p;
   std::free(left);
@@ -50,12 +34,12 @@ void record(worker_log& log, int n) {
   for (int i = 0; i < n; ++i) log.record({.name = work, .begin = now_ticks(), .end = now_ticks(), .id = log.next_id()});
 }
 
-TEST(NoMemory, RingsThatDoNotFitAreLeftOut) {
+TEST(NoMemory, RingsThatDoNotFitAreOmitted) {
   const auto run = [] {
     log_to_stderr(log_level::warning);
     recorder r(2);
     counter_registry counters;
-    limit_memory(64u << 20);
+    limit_address_space(64u << 20);
     {
       session s(r, counters, {.output = temporary_path("no_rings"), .trace = true, .trace_records = 1 << 30});
       r.flight(std::size_t{1} << 30);

@@ -1,17 +1,49 @@
 #include "session/session.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "base/file.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "trace/file/trace_reader.hpp"
 
+namespace {
+std::atomic<int> syncs{0};
+}
+/// In place of the C library's.
+extern "C" int fsync(int descriptor) {
+  ++syncs;
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
+extern "C" int fdatasync(int descriptor) {
+  ++syncs;
+  return static_cast<int>(::syscall(SYS_fdatasync, descriptor));
+}
+
 namespace plx::probe {
 namespace {
+
+TEST(Session, DoesNotWaitForTheDisk) {
+  const std::string folder = temporary_path("session_unsynced");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  counter_registry counters;
+  session s(r, counters, {.output = folder, .profile = "csv,tau", .trace = true, .diagnose = true});
+  r.worker(0).record({.name = register_name("work"), .begin = now_ticks(), .end = now_ticks() + 1000});
+  syncs = 0;
+  const auto done = s.finish();
+  ASSERT_TRUE(done) << done.error().message;
+  EXPECT_EQ(syncs, 0);
+}
 
 TEST(Session, WritesRequestedFilesAtTheEnd) {
   const std::string folder = temporary_path("session");
@@ -75,6 +107,69 @@ TEST(Session, TheTraceIsWrittenWhileTheProgramRuns) {
   ASSERT_TRUE(s.finish());
 }
 
+TEST(Session, ATracedRunWritesItsFlameGraphUnlessTheTraceIsLarge) {
+  for (const std::uint64_t n : {std::uint64_t{3}, (std::uint64_t{1} << 18) + 1}) {
+    const std::string folder = temporary_path("session_flame" + std::to_string(n));
+    std::filesystem::remove_all(folder);
+    recorder r(1);
+    counter_registry counters;
+    session s(r, counters, {.output = folder, .trace = true, .trace_records = std::int64_t{1} << 20});
+    const ticks begin = now_ticks();
+    const name_id name = register_name("flame task");
+    for (std::uint64_t i = 0; i < n; ++i)
+      r.worker(0).record(
+          {.name = name, .begin = begin + 10 * i, .end = begin + 10 * i + 9, .id = r.worker(0).next_id()});
+    testing::internal::CaptureStderr();
+    ASSERT_TRUE(s.finish());
+    const std::string said = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(said.find("plx-trace flame '" + folder + "' makes it\n") != std::string::npos, n != 3) << said;
+    const auto svg = read_file(folder + "/flame.svg");
+    ASSERT_EQ(svg.has_value(), n == 3);
+    if (svg) {
+      EXPECT_NE(svg->find("flame task"), std::string::npos);
+    }
+  }
+}
+
+TEST(Session, PicturesAndStacksOfAnEarlierRunAreRemoved) {
+  const std::string folder = temporary_path("session_stale");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::vector<std::string> names = {"flame.svg", "stacks.svg", "stacks.csv", "stacks.collapsed"};
+  recorder r(1);
+  counter_registry counters;
+  for (const std::string& name : names) ASSERT_TRUE(write_file(folder + "/" + name, "earlier"));
+  { session s(r, counters, {.output = folder}); }  // writes no files
+  EXPECT_TRUE(std::filesystem::exists(folder + "/flame.svg"));
+  { session s(r, counters, {.output = folder, .profile = "csv"}); }
+  for (const std::string& name : names) EXPECT_FALSE(std::filesystem::exists(folder + "/" + name)) << name;
+}
+
+TEST(Session, MoreTablesPrecedeTheStacks) {
+  const std::string folder = temporary_path("session_order");
+  std::filesystem::remove_all(folder);
+  recorder r(1);
+  counter_registry counters;
+  session s(r, counters, {.output = folder, .profile = "csv", .sample_stacks_hz = 100});
+  if (s.stacks() == nullptr) GTEST_SKIP() << "no stacks are sampled here";
+  struct seen {
+    const std::string& folder;
+    bool profile = false, stacks = true;
+  } there{folder};
+  const auto look = [](void* to) -> result<void> {
+    auto& now = *static_cast<seen*>(to);
+    now.profile = std::filesystem::exists(now.folder + "/profile.csv");
+    now.stacks = std::filesystem::exists(now.folder + "/stacks.csv");
+    return error{"a table of the program"};
+  };
+  const auto done = s.finish({.dying = true, .tables = look, .context = &there});
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message, "a table of the program");
+  EXPECT_TRUE(there.profile);
+  EXPECT_FALSE(there.stacks);
+  EXPECT_TRUE(std::filesystem::exists(folder + "/stacks.csv"));
+}
+
 TEST(Session, TracesOfOtherLocalitiesOfAnEarlierRunAreRemoved) {
   const std::string folder = temporary_path("session_again");
   std::filesystem::remove_all(folder);
@@ -90,7 +185,7 @@ TEST(Session, TracesOfOtherLocalitiesOfAnEarlierRunAreRemoved) {
   std::filesystem::remove_all(folder);
 }
 
-TEST(Session, WithoutAFileForTheTraceTheProgramGoesOn) {
+TEST(Session, WithoutAFileForTheTraceTheProgramContinues) {
   const std::string folder = temporary_path("session_no_trace");
   std::filesystem::remove_all(folder);
   std::filesystem::create_directories(folder + "/trace.plxt");

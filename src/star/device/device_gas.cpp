@@ -12,11 +12,16 @@
 #include "star/device/data/mesh_tables.hpp"
 #include "star/device/device_passes_detail.hpp"
 #include "star/device/operations.hpp"
+#include "star/hydro/state.hpp"
 
 namespace plx::star::device {
 
 device_gas::device_gas(machine& on, const gas_options& options)
-    : on_(on), options_(options), n_var_(variable_count(options.hydro)), left_(n_var_) {
+    : on_(on),
+      options_(options),
+      fields_(mesh::table_of(fields_of(options.hydro))),
+      n_var_(fields_.count),
+      left_(n_var_) {
   check_device();
   passes_ = std::make_unique<passes>(*this, options.scheme, options.modules);
   std::vector<double> inflow(static_cast<std::size_t>(mesh::face_count * n_var_), 0.0);
@@ -28,6 +33,8 @@ device_gas::device_gas(machine& on, const gas_options& options)
   records_.reserve(on_, steps_kept);
   no_sums_.resize(static_cast<std::size_t>(steps_kept) * n_var_);
   sums_.set(on_, no_sums_);
+  added_.set(on_, std::vector<exact_limbs>(static_cast<std::size_t>(added_copies) * n_var_));
+  added_of_steps_.reserve(on_, no_sums_.size());
   on_.synchronize();
 }
 
@@ -131,8 +138,8 @@ void device_gas::begin(const step_control& control) {
 void device_gas::put_ghosts(const double* from, const step_control* control) {
   if (n_levels_ == 0) return;
   ghosts_arguments g;
-  g.n = n_, g.n_var = n_var_, g.n_species = options_.hydro.n_species, g.n_items = n_levels_;
-  g.spin = spin_variable(options_.hydro);
+  g.fields = fields_;
+  g.n = n_, g.n_items = n_levels_;
   g.central = central_;
   std::copy(std::begin(side_), std::end(side_), g.side);
   g.source = from;
@@ -149,7 +156,8 @@ void device_gas::put_ghosts(const double* from, const step_control* control) {
 tiles_arguments device_gas::tiles_of(int stage) {
   tiles_arguments a;
   a.hydro = options_.hydro;
-  a.n = n_, a.n_var = n_var_, a.n_blocks = n_blocks_;
+  a.fields = fields_;
+  a.n = n_, a.n_blocks = n_blocks_;
   a.central = central_;
   std::copy(std::begin(side_), std::end(side_), a.side);
   a.source = source(stage);
@@ -184,6 +192,7 @@ stage_arguments device_gas::stage_of(int stage) {
   a.tiles = tiles_.data();
   a.parts = parts_.data();
   a.kept = kept_.data();
+  a.added = added_in(stage);
   return a;
 }
 
@@ -207,6 +216,12 @@ void device_gas::put_correction(int stage, const double* fluxes) {
   a.items = corrections_.data();
   a.reports = reports_.data();
   a.control = control_.data();
+  a.added = added_in(stage);
+  if (const work_fields& gravity = passes_->gravity()) {
+    const pass_view v = passes_->data().view();
+    a.potential = v.fields[gravity.potential.index].values;
+    a.potential_rows = v.fields[gravity.potential.index].rows;
+  }
   on_.launch(correct_fluxes, a);
 }
 
@@ -270,6 +285,7 @@ void device_gas::put_check(int stage) {
   a.reports = reports_.data();
   a.blocks = blocks_.data();
   a.control = control_.data();
+  a.added = added_in(stage);
   on_.launch(check_blocks, a);
 }
 
@@ -295,8 +311,8 @@ void device_gas::put_step() {
 }
 
 void device_gas::put_finish() {
-  on_.launch(finish_step,
-             {n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data(), steps_kept, records_.data()});
+  on_.launch(finish_step, {n_blocks_, blocks_.data(), reports_.data(), rates_.data(), control_.data(), steps_kept,
+                           records_.data(), n_var_, added_.data(), added_of_steps_.data()});
 }
 
 void device_gas::swap_after_step() { std::swap(now_, state_place(options_.scheme.stages) == 2 ? b_ : a_); }
@@ -362,6 +378,7 @@ void device_gas::collect_results(std::int64_t begin, std::int64_t end) {
     results_[static_cast<std::size_t>(s - begin - 1)].course = records[static_cast<std::size_t>(s % steps_kept)];
   if (!side_face_.empty()) collect_left(begin);
   if (options_.totals_every > 0) collect_totals(begin);
+  collect_added(begin);
 }
 
 void device_gas::collect_left(std::int64_t begin) {

@@ -9,23 +9,25 @@
 // KB. Example: star/device/test/device_gas_test.cpp
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "mesh/between/halo.hpp"
 #include "mesh/field/arena.hpp"
 #include "mesh/field/face_fluxes.hpp"
 #include "mesh/tree/block_mesh.hpp"
-#include "mesh/tree/regrid.hpp"
 #include "num/exact_sum.hpp"
-#include "star/device/data/device_memory.hpp"
 #include "star/device/data/machine.hpp"
-#include "star/device/data/part_borders.hpp"
 #include "star/device/data/step_data.hpp"
 #include "star/hydro/options.hpp"
 
+namespace plx::mesh {
+struct regrid_plan;
+}
 namespace plx::step {
 struct node_rows;
 }
@@ -40,6 +42,47 @@ struct mesh_tables;
 struct part_exchange_plan;
 enum class exchanged : std::uint8_t;
 
+// ---- the messages that one part of a mesh exchanges with the others: at most one per pair of parts and exchange,
+// stored one after the other in the part's memory. Cost: as mesh/between/halo.hpp.
+
+/// The messages of one exchange: at most one to and one from each other part.
+struct message_lane {
+  struct piece {
+    int peer = 0;
+    std::size_t at = 0, size = 0;  ///< in the part's memory; doubles
+  };
+  std::vector<piece> out, in;  ///< none is empty
+
+  /// Adds doubles for a peer after those that are there.
+  static void add(std::vector<piece>& to, int peer, std::size_t doubles) {
+    if (doubles == 0) return;
+    if (!to.empty() && to.back().peer == peer)
+      to.back().size += doubles;
+    else
+      to.push_back({peer, size(to), doubles});
+  }
+  static std::size_t size(const std::vector<piece>& all) { return all.empty() ? 0 : all.back().at + all.back().size; }
+  bool empty() const { return out.empty() && in.empty(); }
+};
+
+/// The data of the gas that parts exchange: one group per pair of parts.
+struct part_borders {
+  part_borders() = default;
+  part_borders(const mesh::block_mesh& mesh, const mesh::curve_parts& parts, int here, int variables,
+               mesh::reach wanted)
+      : face_doubles(static_cast<std::size_t>(variables) * mesh.block_size() * mesh.block_size()),
+        ghosts(mesh, parts, here, variables, no_limit, wanted),
+        fluxes(mesh, parts, here, no_limit) {}
+
+  bool empty() const { return ghosts.empty(); }
+  static constexpr std::size_t no_limit = std::size_t{1} << 40;  ///< one group per pair
+  std::size_t face_doubles = 0;  ///< of a face of a block: fluxes are sent unchanged, [variable][n][n]
+  mesh::halo ghosts;
+  mesh::flux_halo fluxes;
+};
+
+// ---- the gas
+
 /// Parameters of the steps other than the mesh.
 struct gas_options {
   hydro_parameters hydro;
@@ -53,8 +96,9 @@ struct gas_options {
 /// The results of a step.
 struct step_result {
   step_record course;
-  std::vector<exact_sum> left;  ///< outflow, [face][variable]
-  std::vector<double> totals;   ///< of the variables; empty if they were not computed
+  std::vector<exact_sum> left;     ///< outflow, [face][variable]
+  std::vector<double> totals;      ///< of the variables; empty if they were not computed
+  std::vector<exact_sum> added{};  ///< by floors, by variable: floor_amounts; empty if none
 };
 
 /// The criteria of star/refine/refinement.hpp for cells; variables as bits: rho, vel1, vel2, vel3, press.
@@ -108,6 +152,9 @@ class device_gas {
   std::vector<block_report> end_step();
   /// Adds the outflow in the step, by face and variable. Waits. Requires: the step succeeded.
   void add_left(std::span<exact_sum> sums);
+  /// Returns the changes by floors since the last call, by variable: in a step of a part, or in make_blocks(). Waits.
+  /// Call it if the reports have block_report::added_terms.
+  std::vector<exact_sum> take_added();
   /// Makes the new state current after a step that succeeded.
   void commit() { swap_after_step(), carried_ = 1; }
   /// Adds the integrals of the variables. Waits.
@@ -213,10 +260,13 @@ class device_gas {
   void collect_results(std::int64_t begin, std::int64_t end);
   void collect_left(std::int64_t begin);
   void collect_totals(std::int64_t begin);
+  void collect_added(std::int64_t begin);
+  floor_sums added_in(int stage) { return {added_.data(), options_.scheme.state_weight(stage)}; }
   void swap_after_step();
 
   machine& on_;
   gas_options options_;
+  mesh::field_table fields_;
   std::unique_ptr<passes> passes_;  // of a step
   int n_ = 0, n_var_ = 0, n_blocks_ = 0, n_levels_ = 0, n_corrections_ = 0;
   bool central_ = false;
@@ -243,6 +293,7 @@ class device_gas {
   device_memory<step_control> control_;  // the state of the integration, and one that never stops
   device_memory<step_record> records_;
   device_memory<exact_limbs> sums_, sum_now_;
+  device_memory<exact_limbs> added_, added_of_steps_;  // [added_copies][variable], [steps_kept][variable]
   device_memory<double> limits_, ranges_;
   device_memory<std::uint32_t> marks_;
   device_memory<child_item> children_;

@@ -3,9 +3,9 @@
 //
 // The plan has the launches of the recipe, and after each the exchanges with other parts of what they read of its
 // results. All parts make the same list, in the same order. Ghost cells and fluxes of the gas are exchanged after the
-// last pass that writes them (part_borders.hpp says which). The fields of additional physics are exchanged node by
-// node: a value is sent after the last pass that writes it on its node; if that pass itself reads it on other nodes (up
-// or down the tree), after each level.
+// last pass that writes them (part_borders in device_gas.hpp says which). The fields of additional physics are
+// exchanged node by node: a value is sent after the last pass that writes it on its node; if that pass itself reads it
+// on other nodes (up or down the tree), after each level.
 //
 // Thread safety, errors: those of device_gas. Cost: that of the launches; a plan takes a pass over the nodes per
 // exchange of nodes, module_data::adopt() uploads 150 bytes per node, and 4 per node and field. Example:
@@ -20,7 +20,7 @@
 
 #include "mesh/tree/block_mesh.hpp"
 #include "num/exact_sum.hpp"
-#include "star/device/data/device_memory.hpp"
+#include "star/device/data/machine.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/step/gas_step.hpp"
 #include "step/border.hpp"
@@ -152,7 +152,7 @@ class device_gas::passes final : public gas_passes {
         values[s] = row * static_cast<std::int64_t>(g_.stride_);
     std::vector<module_data::field_rows> fields;
     for (step::node_rows& rows : rows_of_fields(graph))
-      fields.push_back({std::move(rows), module_fields()[fields.size()].doubles});
+      fields.push_back({std::move(rows), module_fields()[fields.size()].info.doubles});
     data_.adopt(g_.on_, graph, values, std::move(fields));
   }
   // The sums of modules over these blocks. Waits.
@@ -160,7 +160,7 @@ class device_gas::passes final : public gas_passes {
     std::vector<exact_sum> all;
     for (const int index : sum_fields()) {
       const std::size_t first = all.size();
-      all.resize(first + static_cast<std::size_t>(module_fields()[static_cast<std::size_t>(index)].doubles));
+      all.resize(first + static_cast<std::size_t>(module_fields()[static_cast<std::size_t>(index)].info.doubles));
       data_.add_sums(g_.on_, index, blocks, std::span(all).subspan(first));
     }
     return all;
@@ -191,7 +191,7 @@ class device_gas::passes final : public gas_passes {
     std::vector<module_field_shape> all(recipe_.field_count());
     for (std::size_t f = 0; f < all.size(); ++f)
       if (const int index = module_index(static_cast<step::field_id>(f)); index >= 0)
-        all[f] = {index, module_fields()[static_cast<std::size_t>(index)].doubles};
+        all[f] = {index, module_fields()[static_cast<std::size_t>(index)].info.doubles};
     return all;
   }
   pass_view view(int stage) const {

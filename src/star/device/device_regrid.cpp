@@ -2,8 +2,10 @@
 #include <algorithm>
 #include <span>
 
+#include "mesh/tree/regrid.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/device/operations.hpp"
+#include "star/hydro/stage.hpp"
 #include "star/step/gas_step.hpp"
 
 namespace plx::star::device {
@@ -65,7 +67,8 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   on_.synchronize();
 
   move_arguments m;
-  m.n = n_, m.n_var = n_var_, m.n_species = options_.hydro.n_species, m.spin = spin_variable(options_.hydro);
+  m.fields = fields_;
+  m.n = n_, m.spin = spin_variable(options_.hydro);
   m.n_children = static_cast<int>(children.size()), m.n_merged = static_cast<int>(merged.size());
   m.central = central_;
   m.source = arenas_[now_].data();
@@ -83,19 +86,13 @@ std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan,
   c.items = new_blocks_.data();
   c.places = new_places_.data();
   c.reports = checks_.data();
+  c.added.sums = added_.data();
   on_.launch(check_blocks, c);
   slots_ = std::max(slots_, plan.next.slot_count());  // slots that have values
   return checks_.get(places.size());
 }
 
 namespace {
-
-void add_limbs(const exact_limbs& sum, exact_sum& to) {
-  std::vector<std::int64_t> numbers{0, exact_limbs::count, 0};
-  numbers.insert(numbers.end(), std::begin(sum.limb), std::end(sum.limb));
-  std::span<const std::int64_t> from = numbers;
-  to.add_from(from);
-}
 
 double value_of(const exact_limbs& sum) {
   exact_sum exact;
@@ -141,6 +138,29 @@ void device_gas::collect_totals(std::int64_t begin) {
     if (step % options_.totals_every != 0) continue;
     for (int v = 0; v < n_var_; ++v)
       results_[r].totals.push_back(value_of(sums[static_cast<std::size_t>(step % steps_kept) * n_var_ + v]));
+  }
+}
+
+std::vector<exact_sum> device_gas::take_added() {
+  const std::vector<exact_limbs> copies = added_.get(static_cast<std::size_t>(added_copies) * n_var_);
+  added_.set(on_, std::vector<exact_limbs>(copies.size()));
+  on_.synchronize();
+  std::vector<exact_sum> sums(static_cast<std::size_t>(n_var_));
+  for (std::size_t c = 0; c < copies.size(); ++c) add_limbs(copies[c], sums[c % sums.size()]);
+  return sums;
+}
+
+void device_gas::collect_added(std::int64_t begin) {
+  if (std::none_of(results_.begin(), results_.end(), [](const step_result& r) { return r.course.added_terms > 0; }))
+    return;
+  const std::vector<exact_limbs> all = added_of_steps_.get(no_sums_.size());
+  for (std::size_t r = 0; r < results_.size(); ++r) {
+    if (results_[r].course.added_terms == 0) continue;
+    const std::int64_t step = begin + static_cast<std::int64_t>(r) + 1;
+    results_[r].added.resize(static_cast<std::size_t>(n_var_));
+    for (int v = 0; v < n_var_; ++v)
+      add_limbs(all[static_cast<std::size_t>(step % steps_kept) * n_var_ + v],
+                results_[r].added[static_cast<std::size_t>(v)]);
   }
 }
 

@@ -24,22 +24,22 @@ PLX_GPU_OPERATION_WITHOUT_SYCL(advance_spin, stage_arguments);
 PLX_GPU_OPERATION_WITHOUT_SYCL(make_ghosts, ghosts_arguments);
 /// Blocks with their ghost cells, in primitive variables, for full3d, species and spin (ghosts_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(gather_tiles, tiles_arguments);
-/// Fluxes of finer blocks replace coarser ones (correction_body.hpp).
+/// Fluxes of finer blocks replace coarser ones (step_end_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(correct_fluxes, correction_arguments);
-/// Outflow through the domain boundaries (correction_body.hpp).
+/// Outflow through the domain boundaries (step_end_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_sides, side_arguments);
-/// The end of a step (finish_body.hpp).
+/// The end of a step (step_end_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(finish_step, finish_arguments);
-/// Refinement criteria of all blocks (marks_body.hpp).
+/// Refinement criteria of all blocks (regrid_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(mark_cells, marks_arguments);
-/// Values of new blocks (move_body.hpp).
+/// Values of new blocks (regrid_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(move_values, move_arguments);
-/// Floors and speeds of new blocks (move_body.hpp).
+/// Floors and speeds of new blocks (regrid_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(check_blocks, check_arguments);
-/// Totals of the conserved variables (finish_body.hpp).
+/// Totals of the conserved variables (step_end_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(sum_totals, totals_arguments);
 
-/// Exchange between parts of a mesh (move_body.hpp).
+/// Exchange between parts of a mesh (regrid_body.hpp).
 PLX_GPU_OPERATION_WITHOUT_SYCL(copy_boxes, copy_arguments);
 
 /// Upper bound of the shared memory that a thread block of a step needs on a device.

@@ -3,15 +3,13 @@
 #define PLX_HYDRO_ONE_LANE
 #include <algorithm>
 
-#include "star/device/bodies/correction_body.hpp"
-#include "star/device/bodies/finish_body.hpp"
+#include "star/device/bodies/body.hpp"
 #include "star/device/bodies/full3d_body.hpp"
 #include "star/device/bodies/ghosts_body.hpp"
-#include "star/device/bodies/marks_body.hpp"
-#include "star/device/bodies/move_body.hpp"
-#include "star/device/bodies/run_bodies.hpp"
+#include "star/device/bodies/regrid_body.hpp"
 #include "star/device/bodies/species_spin_body.hpp"
 #include "star/device/bodies/stage_body.hpp"
+#include "star/device/bodies/step_end_body.hpp"
 #include "star/device/operations.hpp"
 
 namespace plx::star::device {
@@ -22,7 +20,7 @@ void advance_stage_cpu(const stage_arguments& a) {
       return a.hydro.contact_steepening ? run_body<isa_one_lane::full3d_body<true, Eos>>(a)
                                         : run_body<isa_one_lane::full3d_body<false, Eos>>(a);
     with_scheme(a.hydro, [&]<reconstruction scheme, riemann_solver solver>() {
-      run_body<isa_one_lane::stage_body<scheme, solver, Eos>>(a);
+      isa_one_lane::with_stage_body<scheme, solver, Eos>(a, [&]<class Body>() { run_body<Body>(a); });
     });
   });
 }

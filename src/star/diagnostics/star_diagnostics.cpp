@@ -10,8 +10,10 @@
 
 #include "base/assert.hpp"
 #include "base/config.hpp"
-#include "star/diagnostics/cell_sums.hpp"
+#include "star/diagnostics/star_finder.hpp"
 #include "star/hydro/state.hpp"
+#include "star/runners/gravity_field.hpp"
+#include "star/state/gas.hpp"
 
 namespace plx::star {
 
@@ -108,7 +110,10 @@ void star_diagnostics::list_columns() {
       add(star + "inertia_" + ij, inertia, "tensor of inertia about the centre of mass");
     add(star + "density_max", d::density, "");
     add(star + "pressure_max", d::pressure, "");
-    add(star + "temperature_max", {2, 0, -2}, "largest k T / (mu m_u): the thermal pressure over the density");
+    if (setup_.kelvin > 0.0)
+      columns_.push_back({star + "temperature_max", "K", "largest temperature", setup_.kelvin});
+    else
+      add(star + "temperature_max", {2, 0, -2}, "largest k T / (mu m_u): the thermal pressure over the density");
     for (int x = 0; x < setup_.hydro.n_species; ++x)
       add(fmt::format("{}species_{}", star, x), d::mass, "of this species in the star");
   }

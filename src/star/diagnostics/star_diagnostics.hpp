@@ -11,23 +11,19 @@
 #include <vector>
 
 #include "star/diagnostics/star_finder.hpp"
+#include "star/diagnostics/table_column.hpp"
 #include "star/driver/options.hpp"
 
 namespace plx::star {
 
 class star_diagnostics {
  public:
-  /// Values are in code units; times `factor` they are in `unit`.
-  struct column {
-    std::string name, unit, help;
-    double factor = 1.0;
-  };
-
   /// Requires: all arguments outlive it; options of a run with self-gravity, prepared, and options.diagnostics.stars >
   /// 0.
   star_diagnostics(const gas& g, const input& options, const setup& s, unsigned workers);
 
-  const std::vector<column>& columns() const { return columns_; }
+  /// Values are in code units.
+  const std::vector<table_column>& columns() const { return columns_; }
   /// The numbers of the columns for the present state. Requires: the values are on the host; the field is theirs; times
   /// increase from row to row.
   std::vector<double> row(double time, const gravity_field& field);
@@ -60,7 +56,7 @@ class star_diagnostics {
   const setup& setup_;
   std::vector<int> star_of_species_;
   unsigned workers_;
-  std::vector<column> columns_;
+  std::vector<table_column> columns_;
   std::vector<double> row_;
   // State of the last row:
   bool has_row_ = false;

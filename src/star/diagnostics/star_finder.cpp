@@ -6,10 +6,48 @@
 #include <limits>
 #include <utility>
 
-#include "star/diagnostics/cell_sums.hpp"
+#include "num/exact_sum.hpp"
+#include "rt/for_loop.hpp"
+#include "rt/runtime.hpp"
+#include "star/driver/agreement.hpp"
 #include "star/hydro/state.hpp"
+#include "star/runners/gravity_field.hpp"
+#include "star/state/gas.hpp"
 
 namespace plx::star {
+
+cell_sums sum_over_cells(const gas& g, unsigned workers, std::size_t sums, std::size_t largest,
+                         void (*of_block)(const void* data, mesh::slot_id slot, block_sums& to), const void* data) {
+  struct part {
+    std::vector<exact_sum> sums;
+    std::vector<double> largest;
+  };
+  const double lowest = -std::numeric_limits<double>::infinity();
+  std::vector<part> parts(workers, {std::vector<exact_sum>(sums), std::vector<double>(largest, lowest)});
+  const auto own = g.own();
+  for_loop({probe::register_name("star.diagnostics"), probe::no_key}, std::size_t{0}, own.size(), [&](std::size_t b) {
+    block_sums block(sums, largest);
+    of_block(data, own[b], block);
+    part& mine = parts[*worker_index()];
+    for (std::size_t i = 0; i < sums; ++i) mine.sums[i].add(block.sum(i));
+    for (std::size_t i = 0; i < largest; ++i) mine.largest[i] = std::max(mine.largest[i], block.largest(i));
+  });
+  part whole{std::vector<exact_sum>(sums), std::vector<double>(largest, lowest)};
+  for (const part& p : parts) {
+    for (std::size_t i = 0; i < sums; ++i) whole.sums[i].add(p.sums[i]);
+    for (std::size_t i = 0; i < largest; ++i) whole.largest[i] = std::max(whole.largest[i], p.largest[i]);
+  }
+  sum_over_localities(g.net, whole.sums);
+  cell_sums all;
+  for (const exact_sum& s : whole.sums) all.sums.push_back(s.value());
+  all.largest =
+      g.net.all_reduce(std::move(whole.largest), [](const std::vector<double>& a, const std::vector<double>& b) {
+        std::vector<double> most(a.size());
+        std::transform(a.begin(), a.end(), b.begin(), most.begin(), [](double x, double y) { return std::max(x, y); });
+        return most;
+      });
+  return all;
+}
 
 double eggleton_radius(double q) {
   const double third = std::cbrt(q);

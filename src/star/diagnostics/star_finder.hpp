@@ -7,14 +7,72 @@
 #pragma once
 
 #include <cmath>
+#include <cstddef>
+#include <limits>
 #include <span>
 #include <vector>
 
-#include "star/diagnostics/options.hpp"
+#include "mesh/tree/block_mesh.hpp"
+#include "num/running_sum.hpp"
+#include "star/driver/options.hpp"
 #include "star/problems/problem.hpp"
-#include "star/runners/gravity_field.hpp"
 
 namespace plx::star {
+
+class gravity_field;
+struct gas;
+
+// ---- sums and largest values over the cells of all blocks, in the same bits for any number of workers and localities:
+// compensated within a block, exact between blocks
+
+/// Sums of a block, and largest values.
+class block_sums {
+ public:
+  block_sums(std::size_t sums, std::size_t largest)
+      : sums_(sums), largest_(largest, -std::numeric_limits<double>::infinity()) {}
+
+  void add(std::size_t i, double value) { sums_[i].add(value); }
+  void add_vector(std::size_t i, const vector& v) {
+    for (std::size_t a = 0; a < 3; ++a) add(i + a, v[a]);
+  }
+  void raise(std::size_t i, double value) {
+    if (value > largest_[i]) largest_[i] = value;
+  }
+  double sum(std::size_t i) const { return sums_[i].value(); }
+  double largest(std::size_t i) const { return largest_[i]; }
+
+ private:
+  std::vector<running_sum> sums_;
+  std::vector<double> largest_;
+};
+
+struct cell_sums {
+  std::vector<double> sums, largest;  ///< the largest of no value: -infinity
+};
+
+/// Calls of_block(slot, block_sums&) for each local block. Collective, in a task; errors: locality_lost, thrown.
+/// Cost: that of the function, and an exact sum per sum and block.
+cell_sums sum_over_cells(const gas& g, unsigned workers, std::size_t sums, std::size_t largest,
+                         void (*of_block)(const void* data, mesh::slot_id slot, block_sums& to), const void* data);
+template <class F>
+cell_sums sum_over_cells(const gas& g, unsigned workers, std::size_t sums, std::size_t largest, const F& of_block) {
+  return sum_over_cells(
+      g, workers, sums, largest,
+      [](const void* f, mesh::slot_id slot, block_sums& to) { (*static_cast<const F*>(f))(slot, to); }, &of_block);
+}
+
+/// Calls f(cell, its centre) for the cells of a block.
+template <class F>
+void for_each_cell(const mesh::block_mesh& m, mesh::slot_id slot, F&& f) {
+  const int n = m.block_size();
+  std::vector<double> along[3];
+  for (int axis = 0; axis < 3; ++axis)
+    for (int i = 0; i < n; ++i) along[axis].push_back(m.centre(slot, axis, i));
+  int cell = 0;
+  for (const double z : along[2])
+    for (const double y : along[1])
+      for (const double x : along[0]) f(cell++, vector{x, y, z});
+}
 
 // ---- vectors
 

@@ -4,8 +4,9 @@
 #include <numeric>
 
 #include "base/assert.hpp"
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 #include "probe/record/recorder.hpp"
+#include "step/node_graph.hpp"
 
 namespace plx::star {
 
@@ -22,19 +23,36 @@ void block_costs::stepped(std::span<const mesh::slot_id> blocks) {
   }
 }
 
-void block_costs::add(std::span<const mesh::slot_id> blocks, double seconds) {
-  for (const mesh::slot_id slot : blocks) {
-    at(slot).seconds += seconds / static_cast<double>(blocks.size());
-    at(recent_, slot).seconds += seconds / static_cast<double>(blocks.size());
-  }
+void block_costs::add(mesh::slot_id slot, double seconds) {
+  at(slot).seconds += seconds;
+  at(recent_, slot).seconds += seconds;
 }
 
-void block_costs::collect(probe::recorder& r) {
+void block_costs::add(std::span<const mesh::slot_id> blocks, double seconds) {
+  for (const mesh::slot_id slot : blocks) add(slot, seconds / static_cast<double>(blocks.size()));
+}
+
+// Blocks below a node are next to each other on the curve, and the first of them has the owner of the node.
+void block_costs::collect(probe::recorder& r, const step::node_graph& nodes) {
+  const mesh::tree& tree = nodes.tree();
+  std::vector<double> of_refined(nodes.has_tree() ? tree.refined_count() : 0, 0.0);
+  const std::size_t slots = nodes.mesh().slot_count();
   for (const probe::key_cost& c : r.costs()) {
-    at(static_cast<mesh::slot_id>(c.key)).seconds += c.seconds;
-    at(recent_, static_cast<mesh::slot_id>(c.key)).seconds += c.seconds;
+    if (c.key < slots) add(static_cast<mesh::slot_id>(c.key), c.seconds);
+    if (c.key >= slots && c.key - slots < of_refined.size()) of_refined[c.key - slots] = c.seconds;
   }
   r.reset_costs();
+  const int end = nodes.parts().end(nodes.here());
+  std::vector<int> blocks_below(of_refined.size(), 0);
+  for (std::size_t i = 0; i < of_refined.size(); ++i) {
+    const mesh::node_id node = tree.refined(i);
+    for (const mesh::node_id child : tree.child_list(node))
+      blocks_below[i] += tree.is_refined(child) ? blocks_below[static_cast<std::size_t>(child) - slots] : 1;
+    if (!(of_refined[i] > 0.0) || !nodes.is_local(node)) continue;
+    const int first = tree.position(node), last = std::min(first + blocks_below[i], end);
+    for (int p = first; p < last; ++p)
+      add(nodes.mesh().blocks()[static_cast<std::size_t>(p)], of_refined[i] / (last - first));
+  }
 }
 
 // Slots of new blocks were free before, so no entry is overwritten before it is read.

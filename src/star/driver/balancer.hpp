@@ -10,12 +10,15 @@
 #include <utility>
 #include <vector>
 
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 #include "mesh/tree/regrid.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx::probe {
 class recorder;
+}
+namespace plx::step {
+class node_graph;
 }
 
 namespace plx::star {
@@ -26,8 +29,10 @@ class block_costs {
  public:
   /// Counts a step of each block.
   void stepped(std::span<const mesh::slot_id> blocks);
-  /// Adds the cost since the last call of tasks whose keys are slots.
-  void collect(probe::recorder& r);
+  /// Adds the cost since the last call of tasks whose keys are nodes of the mesh (step/task_runner.hpp). The cost of a
+  /// refined node, such as that of the interactions of self-gravity, goes to the local blocks below it in equal shares,
+  /// so the sum over local blocks is the time that this locality has spent. Call it before the mesh changes.
+  void collect(probe::recorder& r, const step::node_graph& nodes);
   /// Adds the time that these blocks took together, in equal shares.
   void add(std::span<const mesh::slot_id> blocks, double seconds);
   /// Children get an eighth each of their parent's seconds and steps; a parent gets the sums of its children's.
@@ -48,6 +53,7 @@ class block_costs {
  private:
   entry& at(mesh::slot_id slot) { return at(entries_, slot); }
   static entry& at(std::vector<entry>& all, mesh::slot_id slot);
+  void add(mesh::slot_id slot, double seconds);
   std::vector<entry> entries_, recent_;  // by slot
 };
 

@@ -7,7 +7,7 @@
 #include "base/config.hpp"
 #include "io/run_json.hpp"
 #include "star/gravity/self_gravity.hpp"
-#include "star/hydro/isa.hpp"
+#include "star/hydro/stage.hpp"
 #include "star/output/analysis.hpp"
 #include "star/problems/registry.hpp"
 #include "star/sources/source_terms.hpp"
@@ -38,9 +38,9 @@ void run_options::describe(config_table& t) {
          .max = 10000});
   t.add("run.conservation_limit", conservation_limit,
         {.unit = "1",
-         .help = "relative change of mass or energy that ends the run: floors have added it; outflow, driving and "
-                 "regrids are known, the energy of self-gravity is included; checked at each row of history.csv; 0: no "
-                 "limit; not applied with source terms of the problem, nor to the energy with a point mass",
+         .help = "largest relative amount of mass or energy added by floors plus, where the scheme conserves the "
+                 "quantity to rounding (no source terms, no point mass for the energy), the unexplained remainder; "
+                 "checked at each row of history.csv; 0: no limit",
          .min = 0});
   t.add(
       "run.device", device,
@@ -160,6 +160,7 @@ void input::describe() {
   frame.describe(table);
   refinement.describe(table);
   diagnostics.describe(table);
+  light.describe(table);
   tracers.describe(table);
   output.describe(table);
   units.describe(table);
@@ -237,17 +238,6 @@ class problem_outside final : public mesh::outside_state {
   int n_species_;
 };
 
-// Errors: a boundary behind which self-gravity would need images of the gas.
-result<void> check_isolated(const mesh::domain& box) {
-  for (int f = 0; f < mesh::face_count; ++f)
-    if (box.sides[f] == mesh::boundary::periodic || box.sides[f] == mesh::boundary::reflecting)
-      return error{
-          fmt::format("gravity.self = true: expected boundaries of an isolated domain, such as \"outflow\", "
-                      "found \"{}\" in mesh.sides[{}]",
-                      box.sides[f] == mesh::boundary::periodic ? "periodic" : "reflecting", f)};
-  return {};
-}
-
 // Errors: a boundary whose state would be that of a mesh at rest.
 result<void> check_rotating(const mesh::domain& box) {
   for (int f = 0; f < mesh::face_count; ++f) {
@@ -267,6 +257,72 @@ result<void> check_rotating(const mesh::domain& box) {
   return {};
 }
 
+// Errors: a period of driving that is not of the order of the orbital period, such as one in seconds.
+result<void> check_driving(const driving_options& d, double time_unit, const problem& p) {
+  if (!d.present()) return {};
+  const auto orbit = p.orbital_period();  // problems without an orbital period are not checked
+  constexpr double most = 200.0;
+  if (!orbit) return {};
+  const double ratio = d.period * time_unit / *orbit;
+  if (ratio < most && ratio > 1.0 / most) return {};
+  return error{
+      fmt::format("driving.period = {:g}: expected a time in run.time_unit of the order of the orbital period, {:.4g}, "
+                  "found {:.3g} periods; divide a time in seconds by the unit of [units], or use run.time_unit = "
+                  "\"orbit\"",
+                  d.period, *orbit / time_unit, ratio)};
+}
+
+/// A physical constant of the equation of state, and its value in code units.
+struct physical_constant {
+  const char* key;
+  double* value;
+  double physical;
+};
+
+// The options with the constants that the input leaves out as [units] give them. Errors: a molecular or electron weight
+// without units or use, or a constant that is not of these units.
+result<eos_options> in_units(eos_options o, const units& u) {
+  if (o.molecular_weight > 0.0 && !u.known)
+    return error{
+        fmt::format("eos.molecular_weight = {:g}: expected [units], from which kelvin follow, found none; add "
+                    "them, or leave the weight out",
+                    o.molecular_weight)};
+  if (o.molecular_weight > 0.0 && o.kind == "stiffened")
+    return error{
+        fmt::format("eos.molecular_weight = {:g}: expected 0 with eos.kind = \"stiffened\", whose temperature is not "
+                    "defined",
+                    o.molecular_weight)};
+  if (o.electron_weight != eos_options{}.electron_weight &&
+      (o.kind != "white_dwarf" || o.electron_density > 0.0 || !u.known))
+    return error{
+        fmt::format("eos.electron_weight = {:g}: expected eos.kind = \"white_dwarf\" with [units] and without "
+                    "eos.electron_density, which follows from the weight, found {}; leave the weight out",
+                    o.electron_weight,
+                    o.kind != "white_dwarf"    ? fmt::format("eos.kind = \"{}\"", o.kind)
+                    : o.electron_density > 0.0 ? fmt::format("eos.electron_density = {:g}", o.electron_density)
+                                               : std::string("no [units]"))};
+  if (!u.known) return o;
+  std::vector<physical_constant> all;
+  if (o.kind == "white_dwarf")
+    all = {{"eos.electron_pressure", &o.electron_pressure, u.to_code(cgs::electron_pressure, dimensions::pressure)},
+           {"eos.electron_density", &o.electron_density,
+            u.to_code(cgs::electron_density * o.electron_weight, dimensions::density)}};
+  if (o.kind == "radiation")
+    all = {{"eos.radiation_constant", &o.radiation_constant, u.to_code(cgs::radiation, dimensions::pressure)}};
+  if (o.kind == "radiation" && o.molecular_weight > 0.0)
+    all.push_back({"eos.gas_constant", &o.gas_constant, u.gas_constant(o.molecular_weight)});
+  for (const physical_constant& c : all) {
+    const double ratio = *c.value / c.physical;
+    if (*c.value > 0.0 && !(ratio > 1.0 / 3.0 && ratio < 3.0))
+      return error{
+          fmt::format("{} = {:g}: expected about {:.5g}, the physical value in the code units of [units]; leave the "
+                      "option out to take it",
+                      c.key, *c.value, c.physical)};
+    if (*c.value == 0.0) *c.value = c.physical;
+  }
+  return o;
+}
+
 }  // namespace
 
 result<setup> input::prepare() {
@@ -274,23 +330,38 @@ result<setup> input::prepare() {
   if (!box) return box.error();
   if (!is_block_size(box->block_size))
     return error{fmt::format("mesh.block_size = {}: the kernels take multiples of 8 from 8 to 64", box->block_size)};
-  auto parameters = hydro.parameters(problem->species_count());
+  const auto code_units = units.make();
+  if (!code_units) return code_units.error();
+  hydro_options gas_options = hydro;
+  auto known_eos = in_units(hydro.eos, *code_units);
+  if (!known_eos) return known_eos.error();
+  gas_options.eos = *known_eos;
+  auto parameters = gas_options.parameters(problem->species_count());
   if (!parameters) return parameters.error();
   if (auto fine = run.check(); !fine) return fine.error();
   if (auto fine = refinement.check(); !fine) return fine.error();
   if (auto fine = driving.check(parameters->eos); !fine) return fine.error();
   if (diagnostics.stars > 0 && !gravity.self)
     return error{fmt::format("diagnostics.stars = {}: expected gravity.self = true, found false", diagnostics.stars)};
+  if (diagnostics.stars > 0 && box->is_periodic(0))
+    return error{fmt::format(
+        "diagnostics.stars = {}: expected boundaries of an isolated domain, found periodic ones: stars would "
+        "have no single place, distance or orbit",
+        diagnostics.stars)};
+  if (point_mass.mass > 0.0 && gravity.self && box->is_periodic(0))
+    return error{
+        fmt::format("gravity.point_mass = {:g}: expected boundaries of an isolated domain with gravity.self = true, "
+                    "found periodic ones: the images of the gas attract it, those of the point mass do not",
+                    point_mass.mass)};
   if (auto fine = tracers.check(*problem); !fine) return fine.error();
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
-  if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end); !fine) return fine.error();
+  if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end, gravity.self); !fine)
+    return fine.error();
   for (std::size_t i = 0; i < output.series.size(); ++i)
     if (output.series[i].kind == "tracers" && tracers.number == 0)
       return error{
           fmt::format("output.series, number {} ('{}'): kind = \"tracers\": expected tracers.number above 0, found 0",
                       i + 1, output.series[i].name)};
-  const auto code_units = units.make();
-  if (!code_units) return code_units.error();
   if (auto known = select_isa(); !known) return known.error();
   gravity::gravity_options attraction = gravity;
   if (attraction.constant == 0.0) attraction.constant = code_units->known ? code_units->gravitational_constant() : 1.0;
@@ -300,7 +371,7 @@ result<setup> input::prepare() {
   std::copy_n(point_mass.position.begin(), 3, attractor.position);
   const bool has_gravity = gravity.self || gravity.constant > 0.0 || point_mass.mass > 0.0 || code_units->known;
   const double constant = has_gravity ? attraction.constant : 0.0;
-  if (auto fine = refinement.check_for(*box, parameters->n_species, constant); !fine) return fine.error();
+  if (auto fine = refinement.check_for(*box, parameters->n_species, constant, gravity.self); !fine) return fine.error();
   if (auto ready =
           problem->prepare({box->lower, box->upper, parameters->eos, box->cell_width(box->max_level), *code_units,
                             gravity.self ? attraction.constant : 0.0, attractor, *box, attraction});
@@ -312,6 +383,7 @@ result<setup> input::prepare() {
     if (!period) return period.error();
     time_unit = *period;
   }
+  if (auto fine = check_driving(driving, time_unit, *problem); !fine) return fine.error();
   double omega = frame.omega;
   if (frame.of_problem) {
     if (omega != 0.0)
@@ -323,12 +395,14 @@ result<setup> input::prepare() {
 
   setup s{*box,     *parameters, hydro.time_integrator(), hydro.courant_number(), {}, *code_units, problem->modules(),
           constant, time_unit};
+  if (hydro.eos.molecular_weight > 0.0) s.kelvin = 1.0 / code_units->gas_constant(hydro.eos.molecular_weight);
+  if (hydro.eos.kind == "radiation" && code_units->known) s.kelvin = 1.0 / parameters->eos.gas_constant;
+  if (auto fine = light.check(s.kelvin, *box); !fine) return fine.error();
   if (gravity.self || point_mass.mass > 0.0 || parameters->spin)
     modules_.push_back(std::make_shared<gravity::angular_momentum_module>());
   if (point_mass.mass > 0.0) modules_.push_back(std::make_shared<gravity::point_mass_module>(attractor));
   if (gravity.self) {
-    if (auto open = check_isolated(*box); !open) return open.error();
-    auto module = gravity::self_gravity::make(attraction, box->block_size, omega);
+    auto module = gravity::self_gravity::make(attraction, *box, omega);
     if (!module) return module.error();
     modules_.push_back(std::move(*module));
   }
@@ -374,7 +448,8 @@ result<setup> input::prepare() {
 }
 
 bool may_change_on_resume(std::string_view key) {
-  return key.starts_with("output.") || key.starts_with("run.") || key.starts_with("diagnostics.");
+  return key.starts_with("output.") || key.starts_with("run.") || key.starts_with("diagnostics.") ||
+         key == "light_curve.interval";
 }
 
 std::string identity_of(const config_table& table) {

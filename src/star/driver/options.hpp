@@ -17,14 +17,12 @@
 #include "base/config.hpp"
 #include "base/result.hpp"
 #include "mesh/tree/domain.hpp"
-#include "star/diagnostics/options.hpp"
 #include "star/gravity/options.hpp"
 #include "star/hydro/options.hpp"
 #include "star/output/series/series_list.hpp"
 #include "star/problems/problem.hpp"
-#include "star/refine/options.hpp"
+#include "star/refine/refinement.hpp"
 #include "star/sources/options.hpp"
-#include "star/tracers/options.hpp"
 #include "star/units/units.hpp"
 
 namespace plx {
@@ -40,16 +38,51 @@ struct run_options {
   double t_end = 1.0;
   std::int64_t max_steps = 0;                                                 ///< 0: no limit
   double wall_limit_s = 0.0;                                                  ///< of this process; 0: no limit
-  double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< star/device/data/step_rule.hpp
+  double dt_first_factor = 1.0, dt_growth = 0.0, dt_min = 0.0, dt_max = 0.0;  ///< star/device/data/step_data.hpp
   std::string time_unit = "code";   ///< of these times, and those of [output] and [driving]; or "orbit"
   std::int64_t retries = 4;         ///< of a step that fails
-  double conservation_limit = 0.1;  ///< relative change of mass or energy that ends the run; 0: none
+  double conservation_limit = 0.1;  ///< largest ledger_row::relative_error() of mass or energy; 0: none
   std::string device =
-      "cpu";  ///< or a device (star/runners/run_device.hpp); "emulated": the device's kernels on the CPU
+      "cpu";  ///< or a device (star/runners/device_course.hpp); "emulated": the device's kernels on the CPU
   /// Errors: one line about values that do not fit together.
   result<void> check() const;
 
   void describe(config_table& table);
+};
+
+/// Section [diagnostics]: which numbers about the stars are written, and what counts as a star.
+struct diagnostics_options {
+  std::int64_t stars = 0;        ///< number of stars; 0: no diagnostics
+  std::int64_t interval = 10;    ///< steps between rows
+  double star_density = 1e-5;    ///< of a star's cells, at least, over the largest density of the star
+  double star_reach = 1.5;       ///< largest distance of a star's cells from its centre, in Roche radii
+  double disrupted_below = 0.5;  ///< share of its first mass below which a star counts as disrupted
+  double distance_pc = 10000.0;  ///< of the observer of gravitational waves
+
+  void describe(config_table& table);
+};
+
+/// Section [light_curve]: the luminosity as seen from afar (star/diagnostics/light_curve.hpp).
+struct light_curve_options {
+  std::int64_t interval = 0;   ///< steps between rows; 0: none
+  double opacity = 0.34;       ///< cm^2/g
+  double least_density = 0.0;  ///< code units: of gas that absorbs and emits
+  std::vector<std::string> directions{"+x", "-x", "+y", "-y", "+z", "-z"};  ///< of the observers
+
+  void describe(config_table& table);
+  /// `kelvin`: setup::kelvin. Errors: one line: no temperatures in kelvin, a domain that is not isolated, or directions
+  /// that are unknown, repeated or none.
+  result<void> check(double kelvin, const mesh::domain& box) const;
+};
+
+/// Section [tracers]: points that move with the gas.
+struct tracer_options {
+  std::int64_t number = 0;         ///< 0: none
+  std::string placement = "mass";  ///< or "stars", "volume"
+
+  void describe(config_table& table);
+  /// Errors: one line: a placement by stars of a problem without stars.
+  result<void> check(const problem& p) const;
 };
 
 /// Section [output]: which files are written when. None of it affects the physics.
@@ -84,6 +117,7 @@ struct setup {
   std::vector<const step_module*> modules;  ///< additional physics; they outlive what is made of the setup
   double gravitational_constant = 0.0;      ///< code units; 0: none is known
   double time_unit = 1.0;                   ///< run.time_unit in code time
+  double kelvin = 0.0;  ///< kelvin per code unit of equation_of_state::gas_temperature(); 0: unknown
 };
 
 class input {
@@ -116,6 +150,7 @@ class input {
   frame_options frame;
   refinement_options refinement;
   diagnostics_options diagnostics;
+  light_curve_options light;
   tracer_options tracers;
   output_options output;
   unit_options units;

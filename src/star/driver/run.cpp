@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cmath>
+#include <exception>
 #include <filesystem>
 #include <new>
 #include <stdexcept>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/config.hpp"
@@ -29,7 +28,7 @@
 #include "star/output/live_slice.hpp"
 #include "star/output/run_files.hpp"
 #include "star/problems/model_problem.hpp"
-#include "star/runners/run_device.hpp"
+#include "star/runners/device_course.hpp"
 
 namespace plx::star {
 
@@ -75,13 +74,13 @@ result<void> check_end(const simulation& sim, const std::string& checkpoint) {
 /// Without this check infinite values would only be noticed by the first step.
 result<void> check_initial(const simulation& sim) {
   const std::vector<double> totals = sim.totals();
-  const auto& variables = sim.state().now.variables();
-  for (std::size_t v = 0; v < totals.size() && v < variables.size(); ++v)
+  const auto& fields = sim.state().now.fields();
+  for (std::size_t v = 0; v < totals.size() && v < fields.size(); ++v)
     if (!std::isfinite(totals[v]))
       return error{
           fmt::format("the initial state is not finite: the sum of {} over the mesh is {}; expected values that "
                       "doubles can hold, with their squares; see the options [{}] and mesh.lower, mesh.upper",
-                      variables[v].name, totals[v], sim.options().problem_name)};
+                      fields[v].name, totals[v], sim.options().problem_name)};
   return {};
 }
 
@@ -98,6 +97,10 @@ void warn_of_input(const simulation& sim, run_observer& observer) {
                     "hydro.pressure_floor = {:g} in {}, and was raised to them; lower the floors to keep it",
                     sim.settings().hydro.density_floor, plural(f.density, "cell"), sim.settings().hydro.pressure_floor,
                     f.pressure));
+  if (sim.settings().scheme.stages == 2 && sim.settings().hydro.reconstruct == reconstruction::ppm)
+    warn(
+        "hydro.integrator = \"rk2\" with PPM steepens smooth waves; use hydro.integrator = \"rk3\", or "
+        "hydro.reconstruction = \"plm\" or \"mp5\" with hydro.scheme = \"faces\"");
   const std::vector<double>& regions = sim.options().refinement.regions;
   for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
     if (regions[r + 6] > sim.settings().domain.max_level)
@@ -217,6 +220,8 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
   };
   if (auto r = begin_all(); !r) {
     static_cast<void>(log_to_file("", log_level::none));
+    // The folder stays if it was there before, as of a run that is resumed, or with the trace of this one.
+    if (is_root(net) && files.has_begun()) files.end_without_files("failed", r.error().message);
     files.folder().unmake();
     return refusal(net, r.error());
   }
@@ -231,30 +236,29 @@ run_end begin_and_loop(simulation& sim, run_files& files, const run_request& req
   return end;
 }
 
-// After a loss each locality waits until all have been notified by the network, so that they agree on the survivors.
-constexpr auto time_to_hear = std::chrono::milliseconds(500);
-
-bool is_first_left(runtime& rt) {
-  std::this_thread::sleep_for(time_to_hear);
-  return rt.run([] { return find_all_localities().front() == find_here(); });
+// Records the exception that is being handled in run.json if the run had begun and this locality reports the failure;
+// returns whether it does.
+bool report_exception(const simulation& sim, run_files& files, run_observer& observer, const std::string& message) {
+  const auto e = std::current_exception();
+  observer.failing(e);
+  const bool reports = sim.state().net.is_alone() || sim.tasks().run([&e] { return reports_failure(e); });
+  if (reports && files.has_begun()) files.end_without_files("failed", message);
+  return reports;
 }
 
-// All survivors know of the loss; the first of them reports it and writes the end into run.json.
-run_end end_of_lost(const simulation& sim, run_files& files, const locality_lost& lost) {
-  const bool first = is_first_left(sim.tasks());
+run_end end_of_lost(const simulation& sim, run_files& files, run_observer& observer, const locality_lost& lost) {
   run_end end{run_status::failed, false,
-              fmt::format("after step {}: {}; continue with: plx-star --resume {}", sim.steps(), lost.what(),
+              fmt::format("after step {}: {}; continue with: plx-star --resume {}", sim.steps(), lost.first().what(),
                           files.folder().path()),
-              true, first};
+              true};
   log_error("{}", end.message);
-  if (first) files.end_without_files("failed", end.message);
+  end.speaks = report_exception(sim, files, observer, end.message);
   return end;
 }
 
-// Records in run.json, if the run had begun, an exception that leaves run().
-void end_of_exception(const simulation& sim, run_files& files, const char* why) {
-  if (is_root(sim.state().net) && files.has_begun())
-    files.end_without_files("failed", fmt::format("after step {}: {}", sim.steps(), why));
+// For an exception that leaves run().
+void end_of_exception(const simulation& sim, run_files& files, run_observer& observer, const char* why) {
+  report_exception(sim, files, observer, fmt::format("after step {}: {}", sim.steps(), why));
 }
 
 std::string way_to_go_on(const run_folder& folder) {
@@ -281,22 +285,22 @@ run_end run(const input& in, const setup& s, runtime& rt, const run_request& req
   try {
     end = begin_and_loop(sim, files, request, observer);
   } catch (const locality_lost& lost) {
-    end = end_of_lost(sim, files, lost);
+    end = end_of_lost(sim, files, observer, lost);
   } catch (const gpu::error& e) {  // the values of the device are lost
     end = {run_status::failed, false,
            fmt::format("after step {}: {}; {}", sim.steps(), e.what(), way_to_go_on(files.folder())), false,
            is_root(net)};
     log_error("{}", end.message);
     if (is_root(net)) files.end_without_files("failed", end.message);
-  } catch (const std::bad_alloc&) {  // on another locality than the root, the others report the loss of this one
-    end_of_exception(sim, files, "out of memory");
+  } catch (const std::bad_alloc&) {
+    end_of_exception(sim, files, observer, "out of memory");
     throw;
   } catch (const std::system_error& e) {
     const bool is_limit = e.code() == std::errc::resource_unavailable_try_again;
-    end_of_exception(sim, files, is_limit ? "no further thread could be started" : e.what());
+    end_of_exception(sim, files, observer, is_limit ? "no further thread could be started" : e.what());
     throw;
   } catch (const std::exception& e) {
-    end_of_exception(sim, files, e.what());
+    end_of_exception(sim, files, observer, e.what());
     throw;
   }
   static_cast<void>(log_to_file("", log_level::none));
@@ -309,12 +313,13 @@ result<std::string> newest_checkpoint(const std::string& folder) {
   return missing_checkpoint(folder, "plx-star", "checkpoint/*.h5");
 }
 
-result<resume_point> find_resume_point(const std::string& path) {
+result<resume_point> find_resume_point(const std::string& path, bool in_place) {
   namespace fs = std::filesystem;
   std::string folder = path;
   while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
   std::error_code code;
   if (fs::is_directory(folder, code) || !folder.ends_with(".h5")) {
+    if (auto r = in_place ? folder_lock::check_unused(folder) : result<void>(); !r) return r.error();
     auto newest = newest_checkpoint(folder);
     if (!newest) return newest.error();
     return resume_point{folder, *newest};
@@ -324,6 +329,7 @@ result<resume_point> find_resume_point(const std::string& path) {
   if (inside.filename() != "checkpoint")
     return error{fmt::format("'{}': expected a checkpoint in the folder of its run (RUN/checkpoint/*.h5)", path)};
   const std::string run = inside.parent_path().empty() ? "." : inside.parent_path().string();
+  if (auto r = in_place ? folder_lock::check_unused(run) : result<void>(); !r) return r.error();
   return resume_point{run, run + "/checkpoint/" + file.filename().string()};
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,6 +52,8 @@ class run_observer {
   virtual void stepped(const step_report&) {}
   /// A property of the input that a user should know before the run starts; one line, on the root.
   virtual void warned(const std::string&) {}
+  /// Called when an exception ends the run here, before other localities are informed of it.
+  virtual void failing(const std::exception_ptr&) {}
   /// Called at each step; true on any locality ends the run with a checkpoint on all.
   virtual bool stop_requested() { return false; }
 };
@@ -84,7 +87,8 @@ struct resume_point {
   std::string checkpoint;  ///< in folder/checkpoint
 };
 /// `path`: the folder of a run, for its newest checkpoint, or one of the files in its folder `checkpoint`.
-result<resume_point> find_resume_point(const std::string& path);
+/// Errors: there is no checkpoint; if `in_place`, another process uses the folder, and may replace its checkpoints.
+result<resume_point> find_resume_point(const std::string& path, bool in_place);
 
 /// The input of a run that continues: the options in `file` (if "": the run's own config.toml) and `sets`, compared
 /// with the options in the checkpoint. `allowed`: keys of the physics that may differ, too. Errors: no checkpoint, a

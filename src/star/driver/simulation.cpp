@@ -10,10 +10,12 @@
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "mesh/files/checkpoint.hpp"
+#include "mesh/tree/regrid.hpp"
 #include "num/exact_sum.hpp"
 #include "rt/runtime.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/driver/agreement.hpp"
+#include "star/driver/balancer.hpp"
 #include "star/refine/refinement.hpp"
 #include "star/refine/regrid.hpp"
 #include "star/runners/device_course.hpp"
@@ -21,6 +23,7 @@
 #include "star/runners/gravity_field.hpp"
 #include "star/state/gas.hpp"
 #include "star/step/gas_step.hpp"
+#include "star/tracers/tracers.hpp"
 
 namespace plx::star {
 
@@ -39,35 +42,50 @@ auto as_task(runtime& rt, task_info info, F&& f) {
 
 }  // namespace
 
+struct simulation::parts {
+  parts(const input& in, const setup& s) : points(in.tracers, s.hydro), limit(in.refinement) {}
+
+  tracers points;
+  block_limit limit;
+  block_costs costs;
+  balancer balance;
+  std::unique_ptr<device_course> device;
+  std::unique_ptr<distributed_device> distributed;  // with several localities
+  std::unique_ptr<gravity_field> field;             // made by gravity()
+  std::unique_ptr<gravity_solver> field_solver;     // made before the first step, or after a change of the mesh
+};
+
 simulation::simulation(const input& in, const setup& s, runtime& rt, step::exchange& net)
     : in_(in),
       setup_(s),
       rt_(rt),
       gas_(s, net),
       stepper_(gas_, s, rt.worker_count()),
-      tracers_(in.tracers, s.hydro),
-      limit_(std::make_unique<block_limit>(in.refinement)),
+      parts_(std::make_unique<parts>(in, s)),
       accumulates_(accumulating_sums(s.modules)),
       accumulated_(accumulates_.size()) {}
 
 void simulation::start() {
   as_task(rt_, info_of("star.start"), [this] {
     if (auto built = in_.problem->build(); !built) throw std::invalid_argument(built.error().message);
-    const floor_counts floors = build_initial(gas_, setup_, in_.refinement, *in_.problem, stepper_.scratch(), *limit_);
+    const floor_counts floors =
+        build_initial(gas_, setup_, in_.refinement, *in_.problem, stepper_.scratch(), parts_->limit,
+                      [this]() -> const gravity_field& { return solve_gravity(); });
+    parts_->field_solver.reset();  // its fields take as much memory as those of the steps
     warn_of_limit();
     stepper_.adopt_mesh();
     stepper_.floors() = {};
-    agree(floors);
-    if (tracers_.present())
-      if (auto placed = tracers_.place(gas_, in_.problem.get()); !placed)
+    agree(floors, {});
+    if (parts_->points.present())
+      if (auto placed = parts_->points.place(gas_, in_.problem.get()); !placed)
         throw std::invalid_argument(placed.error().message);
-    if (device_ != nullptr) device_->take();
-    if (distributed_ != nullptr) distributed_->take();
+    if (parts_->device != nullptr) parts_->device->take();
+    if (parts_->distributed != nullptr) parts_->distributed->take();
   });
 }
 
 // After new blocks were made: exchanges the numbers that all localities need.
-void simulation::agree(const floor_counts& own) {
+void simulation::agree(const floor_counts& own, std::vector<exact_sum> own_added) {
   const std::vector<double> all =
       gas_.net.all_reduce({gas_.largest_signal_rate(), double(own.density), double(own.pressure), double(own.input)},
                           [](const std::vector<double>& a, const std::vector<double>& b) {
@@ -75,6 +93,9 @@ void simulation::agree(const floor_counts& own) {
                           });
   signal_rate_ = all.at(0);
   stepper_.floors().add({std::int64_t(all.at(1)), std::int64_t(all.at(2)), std::int64_t(all.at(3))});
+  own_added.resize(static_cast<std::size_t>(gas_.now.variable_count()));
+  sum_over_localities(gas_.net, own_added);
+  stepper_.added().add(own_added);
 }
 
 bool simulation::finished() const { return time_ >= t_end() || (in_.run.max_steps > 0 && steps_ >= in_.run.max_steps); }
@@ -120,7 +141,7 @@ result<double> simulation::advance_with_retries(double dt, F&& advance) {
 
 result<void> simulation::step() {
   PLX_ASSERT(!finished());
-  if (device_ != nullptr) return advance_device();
+  if (parts_->device != nullptr) return advance_device();
   const auto planned = next_dt();
   if (!planned) return planned.error();
   begin_step_of_tracers();
@@ -129,7 +150,7 @@ result<void> simulation::step() {
   if (!dt) return dt.error();
   time_ = *dt >= t_end() - time_ ? t_end() : time_ + *dt;
   dt_ = *dt;
-  take_sums(distributed_ != nullptr ? distributed_->sums() : stepper_.sums());
+  take_sums(parts_->distributed != nullptr ? parts_->distributed->sums() : stepper_.sums());
   end_step_of_tracers();
   stepped();
   return {};
@@ -138,85 +159,90 @@ result<void> simulation::step() {
 // Velocities are evaluated on the host: a device copies its values, the same at the end of a step and at the start of
 // the next one unless the mesh changes.
 void simulation::begin_step_of_tracers() {
-  if (!tracers_.present()) return;
+  if (!parts_->points.present()) return;
   fetch();
-  as_task(rt_, info_of("star.tracers"), [this] { tracers_.begin_step(gas_, stepper_.scratch(), time_); });
+  as_task(rt_, info_of("star.tracers"), [this] { parts_->points.begin_step(gas_, stepper_.scratch(), time_); });
 }
 
 void simulation::end_step_of_tracers() {
-  if (!tracers_.present()) return;
+  if (!parts_->points.present()) return;
   fetch();
-  as_task(rt_, info_of("star.tracers"), [this] { tracers_.end_step(gas_, stepper_.scratch(), time_, dt_); });
+  as_task(rt_, info_of("star.tracers"), [this] { parts_->points.end_step(gas_, stepper_.scratch(), time_, dt_); });
 }
 
 std::optional<bad_cell> simulation::advance_all(double dt) {
   for (int s = 0; s < setup_.scheme.stages; ++s) gas_.stage_time[s] = time_ + setup_.scheme.time_share[s] * dt;
-  if (distributed_ == nullptr) {
+  if (parts_->distributed == nullptr) {
     const auto bad = stepper_.advance(dt, time_);
     signal_rate_ = stepper_.signal_rate();
     return bad;
   }
-  auto bad = distributed_->advance(dt, time_);
+  auto bad = parts_->distributed->advance(dt, time_);
   if (bad) return bad;
-  signal_rate_ = distributed_->signal_rate();
-  stepper_.floors().add(distributed_->floors());
-  stepper_.left().add_step(distributed_->outflow());
+  signal_rate_ = parts_->distributed->signal_rate();
+  stepper_.floors().add(parts_->distributed->floors());
+  stepper_.added().add(parts_->distributed->added());
+  stepper_.left().add_step(parts_->distributed->outflow());
   return bad;
 }
 
 void simulation::stepped() {
   ++steps_;
   cell_updates_ += gas_.cell_count();
-  costs_.stepped(gas_.own());
+  parts_->costs.stepped(gas_.own());
   if (setup_.domain.max_level == 0 || steps_ % in_.refinement.interval != 0) return;
-  device_ != nullptr ? adapt_on_device() : adapt_mesh();
+  parts_->device != nullptr ? adapt_on_device() : adapt_mesh();
 }
 
+// On a device no task belongs to a node.
 void simulation::collect_costs() {
-  costs_.collect(rt_.recorder());
-  if (distributed_ != nullptr) costs_.add(gas_.own(), distributed_->take_busy_s());
+  if (parts_->device == nullptr) parts_->costs.collect(rt_.recorder(), stepper_.nodes());
+  if (parts_->distributed != nullptr) parts_->costs.add(gas_.own(), parts_->distributed->take_busy_s());
 }
 
 std::vector<mesh::flag> simulation::flags_of_criteria() {
-  std::vector<mesh::flag> flags = limit_->choose(gas_.mesh, [this](double weakening) {
-    if (device_ != nullptr) return device_->refinement_flags(weakening);
-    if (distributed_ != nullptr) return distributed_->refinement_flags(weakening);
-    return refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch(), weakening);
+  const gravity_field* depths = in_.refinement.potential_levels.empty() ? nullptr : &gravity();
+  std::vector<mesh::flag> flags = parts_->limit.choose(gas_.mesh, [&](double weakening) {
+    if (parts_->device != nullptr) return parts_->device->refinement_flags(weakening, depths);
+    if (parts_->distributed != nullptr) return parts_->distributed->refinement_flags(weakening, depths);
+    return refinement_flags(gas_, setup_, in_.refinement, stepper_.scratch(), weakening, depths);
   });
   warn_of_limit();
   return flags;
 }
 
 void simulation::warn_of_limit() {
-  if (warned_of_limit_ || limit_->weakening() == 1.0) return;
+  if (warned_of_limit_ || parts_->limit.weakening() <= 1.0) return;
   warned_of_limit_ = true;
   if (is_root(gas_.net))
     log_warning(
         "step {}: the refinement criteria request more than refinement.max_blocks = {}; from now on their thresholds "
         "are weakened as required, now by a factor of {:.3g}",
-        steps_, in_.refinement.max_blocks, limit_->weakening());
+        steps_, in_.refinement.max_blocks, parts_->limit.weakening());
 }
 
 void simulation::adapt_mesh() {
   as_task(rt_, info_of("star.adapt_mesh"), [this] {
     collect_costs();
-    balance_.measure(gas_, costs_);
+    parts_->balance.measure(gas_, parts_->costs);
     next_mesh next = plan_next_mesh(gas_, flags_of_criteria(), static_cast<int>(in_.refinement.coarsen_after),
-                                    steps_ - checked_at_, balance_);
+                                    steps_ - checked_at_, parts_->balance);
     checked_at_ = steps_;
-    if (distributed_ != nullptr && next.changed()) distributed_->fetch();
-    const regrid_result changed = regrid(gas_, setup_, std::move(next), {stepper_.scratch(), costs_, balance_});
+    if (parts_->distributed != nullptr && next.changed()) parts_->distributed->fetch();
+    regrid_result changed = regrid(gas_, setup_, std::move(next), {stepper_.scratch(), parts_->costs, parts_->balance});
     if (!changed.changed()) return;
     stepper_.adopt_mesh();
-    agree(changed.floors);
-    if (distributed_ != nullptr) distributed_->take();
+    agree(changed.floors, std::move(changed.added));
+    if (parts_->distributed != nullptr) parts_->distributed->take();
   });
 }
 
-void simulation::wish(std::uint32_t bits) { distributed_ != nullptr ? distributed_->wish(bits) : stepper_.wish(bits); }
+void simulation::wish(std::uint32_t bits) {
+  parts_->distributed != nullptr ? parts_->distributed->wish(bits) : stepper_.wish(bits);
+}
 
 std::uint32_t simulation::wishes() const {
-  return distributed_ != nullptr ? distributed_->wishes() : stepper_.wishes();
+  return parts_->distributed != nullptr ? parts_->distributed->wishes() : stepper_.wishes();
 }
 
 // Called before stepped() counts the step: a regrid, which may follow, ends the life of the fields of modules.
@@ -255,26 +281,33 @@ std::vector<double> simulation::totals() const {
 
 std::vector<double> simulation::totals_of_gas() const {
   if (!totals_.empty()) return totals_;
-  if (device_ != nullptr) return as_task(rt_, info_of("star.device.totals"), [this] { return device_->totals(); });
-  if (distributed_ != nullptr)
-    return as_task(rt_, info_of("star.device.totals"), [this] { return distributed_->totals(); });
+  if (parts_->device != nullptr)
+    return as_task(rt_, info_of("star.device.totals"), [this] { return parts_->device->totals(); });
+  if (parts_->distributed != nullptr)
+    return as_task(rt_, info_of("star.device.totals"), [this] { return parts_->distributed->totals(); });
   return as_task(rt_, info_of("star.totals"), [this] { return star::totals(gas_, rt_.worker_count()); });
 }
 
 const gravity_field& simulation::gravity() {
   as_task(rt_, info_of("star.gravity_field"), [this] {
-    if (field_ == nullptr) field_ = std::make_unique<gravity_field>();
-    if (device_ != nullptr) return device_->gravity(*field_);
-    if (distributed_ != nullptr) return distributed_->gravity(*field_);
-    if (stepper_.copy_gravity(*field_)) return;
-    if (field_solver_ == nullptr) {
-      gravity::gravity_options o = in_.gravity;
-      o.constant = setup_.gravitational_constant;
-      field_solver_ = std::make_unique<gravity_solver>(gas_, o);
-    }
-    field_solver_->solve(*field_);
+    if (parts_->field == nullptr) parts_->field = std::make_unique<gravity_field>();
+    if (parts_->device != nullptr) return parts_->device->gravity(*parts_->field);
+    if (parts_->distributed != nullptr) return parts_->distributed->gravity(*parts_->field);
+    if (!stepper_.copy_gravity(*parts_->field)) solve_gravity();
   });
-  return *field_;
+  return *parts_->field;
+}
+
+// Computes the field on workers. Called by a task, on all localities.
+const gravity_field& simulation::solve_gravity() {
+  if (parts_->field == nullptr) parts_->field = std::make_unique<gravity_field>();
+  if (parts_->field_solver == nullptr) {
+    gravity::gravity_options o = in_.gravity;
+    o.constant = setup_.gravitational_constant;
+    parts_->field_solver = std::make_unique<gravity_solver>(gas_, o);
+  }
+  parts_->field_solver->solve(*parts_->field);
+  return *parts_->field;
 }
 
 std::string simulation::describe(const bad_cell& bad, double dt) const {
@@ -293,7 +326,17 @@ std::string simulation::describe(const bad_cell& bad, double dt) const {
 
 simulation::~simulation() = default;
 
-bool simulation::is_ahead() const { return device_ != nullptr && device_->ahead(); }
+bool simulation::on_device() const { return parts_->device != nullptr || parts_->distributed != nullptr; }
+
+unsigned simulation::worker_of(mesh::slot_id slot) const {
+  return parts_->device != nullptr ? 0 : stepper_.worker_of(slot);
+}
+
+block_costs& simulation::costs() { return parts_->costs; }
+
+const tracers& simulation::points() const { return parts_->points; }
+
+bool simulation::is_ahead() const { return parts_->device != nullptr && parts_->device->ahead(); }
 
 result<void> simulation::take_device(const gpu::backend* on) {
   if (in_.run.device == "cpu") return {};
@@ -306,18 +349,19 @@ result<void> simulation::take_device(const gpu::backend* on) {
     auto opened =
         as_task(rt_, info_of("star.device.open"), [&] { return distributed_device::open(in_, setup_, gas_, rt_, on); });
     if (!opened) return opened.error();
-    distributed_ = *std::move(opened);
+    parts_->distributed = *std::move(opened);
     return {};
   }
   auto course = device_course::open(in_, setup_, gas_, rt_, on);
   if (!course) return course.error();
-  device_ = *std::move(course);
+  parts_->device = *std::move(course);
   return {};
 }
 
 void simulation::fetch() {
-  if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->fetch(); });
-  if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->fetch(); });
+  if (parts_->device != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { parts_->device->fetch(); });
+  if (parts_->distributed != nullptr)
+    as_task(rt_, info_of("star.device.copy"), [this] { parts_->distributed->fetch(); });
 }
 
 // Steps to the next regrid check, limited to the number that a device reports at once.
@@ -326,10 +370,11 @@ int simulation::steps_to_look() const {
   if (setup_.domain.max_level > 0) count = std::min(count, in_.refinement.interval - steps_ % in_.refinement.interval);
   if (in_.run.max_steps > 0) count = std::min(count, in_.run.max_steps - steps_);
   const output_options& o = in_.output;
-  if (has_accumulating_sums() || tracers_.present()) count = 1;
+  if (has_accumulating_sums() || parts_->points.present()) count = 1;
   if (!accumulates_.empty()) count = std::min(count, o.history_interval - steps_ % o.history_interval);
   if (!o.analysis.empty()) count = std::min(count, o.analysis_interval - steps_ % o.analysis_interval);
   if (in_.diagnostics.stars > 0) count = std::min(count, in_.diagnostics.interval - steps_ % in_.diagnostics.interval);
+  if (in_.light.interval > 0) count = std::min(count, in_.light.interval - steps_ % in_.light.interval);
   for (const series_options& s : o.series)
     if (s.every_steps > 0) count = std::min(count, s.every_steps - steps_ % s.every_steps);
   if (!o.wait_interval()) count = 1;
@@ -338,7 +383,7 @@ int simulation::steps_to_look() const {
 
 // If a batch ends with a step that fails, the next batch begins with that step, which fails again there.
 result<void> simulation::advance_device() {
-  if (!device_->ahead()) {
+  if (!parts_->device->ahead()) {
     const auto planned = next_dt();
     if (!planned) return planned.error();
     begin_step_of_tracers();
@@ -347,18 +392,19 @@ result<void> simulation::advance_device() {
       const floor_counts& f = stepper_.floors();
       c.density_floors = f.density, c.pressure_floors = f.pressure, c.input_floors = f.input;
       c.wait_interval = in_.output.wait_interval().value_or(0.0) * setup_.time_unit;
-      as_task(rt_, info_of("star.device.steps"), [&] { device_->advance(c, steps_to_look()); });
-      return device_->ahead() ? std::nullopt : device_->failed();
+      as_task(rt_, info_of("star.device.steps"), [&] { parts_->device->advance(c, steps_to_look()); });
+      return parts_->device->ahead() ? std::nullopt : parts_->device->failed();
     });
     if (!dt) return dt.error();
-    signal_rate_ = device_->signal_rate();
+    signal_rate_ = parts_->device->signal_rate();
   }
-  device::step_result r = device_->next();
+  device::step_result r = parts_->device->next();
   time_ = r.course.time, dt_ = r.course.dt;
   stepper_.floors() = {r.course.density_floors, r.course.pressure_floors, r.course.input_floors};
+  stepper_.added().add(r.added);
   if (!r.left.empty()) stepper_.left().add_step(r.left);
   totals_ = std::move(r.totals);
-  if (!device_->ahead()) take_sums(device_->sums());
+  if (!parts_->device->ahead()) take_sums(parts_->device->sums());
   end_step_of_tracers();
   stepped();
   return {};
@@ -368,11 +414,12 @@ void simulation::adapt_on_device() {
   const std::vector<mesh::flag> flags =
       as_task(rt_, info_of("star.device.refinement"), [this] { return flags_of_criteria(); });
   as_task(rt_, info_of("star.device.regrid"), [&] {
-    const regrid_result changed = device_->regrid(flags, costs_);
+    const regrid_result changed = parts_->device->regrid(flags, parts_->costs);
     if (!changed.changed()) return;
     totals_.clear();  // differ by rounding, and by floors in new blocks
-    signal_rate_ = device_->signal_rate();
+    signal_rate_ = parts_->device->signal_rate();
     stepper_.floors().add(changed.floors);
+    stepper_.added().add(changed.added);
   });
 }
 
@@ -390,10 +437,11 @@ std::vector<std::pair<std::string, std::vector<double>>> simulation::numbers() c
       {"time", {time_, dt_}},
       {"steps", {static_cast<double>(steps_), static_cast<double>(cell_updates_)}},
       {"floors", {static_cast<double>(f.density), static_cast<double>(f.pressure), static_cast<double>(f.input)}},
+      {"from_floors", stepper_.added().state()},
       {"left", {left.begin(), left.end()}},
       {"signal_rate", rates}};
-  if (tracers_.present()) all.emplace_back("tracers", tracers_.numbers());
-  if (limit_->present()) all.push_back({"block_limit", {limit_->state()}});
+  if (parts_->points.present()) all.emplace_back("tracers", parts_->points.numbers());
+  if (parts_->limit.present()) all.push_back({"block_limit", {parts_->limit.state()}});
   if (std::vector<double> sums = sums_of_modules(); !sums.empty()) all.emplace_back("module_sums", std::move(sums));
   if (has_accumulating_sums()) {
     std::vector<double> list;
@@ -418,13 +466,13 @@ result<std::vector<double>> list_of(const mesh::checkpoint& c, const std::string
 }  // namespace
 
 result<void> simulation::restore(const mesh::checkpoint& c, const std::string& path) {
-  if (c.block_size != setup_.domain.block_size || c.variables.size() != gas_.now.variables().size())
+  if (c.block_size != setup_.domain.block_size || c.variables.size() != gas_.now.fields().size())
     return error{fmt::format("{}: expected blocks of {}^3 cells with {} variables, found {}^3 with {}", path,
                              setup_.domain.block_size, gas_.now.variable_count(), c.block_size, c.variables.size())};
   for (std::size_t v = 0; v < c.variables.size(); ++v)
-    if (c.variables[v] != gas_.now.variables()[v].name)
+    if (c.variables[v] != gas_.now.fields()[v].name)
       return error{fmt::format("{}: expected the variable '{}' at place {}, found '{}'", path,
-                               gas_.now.variables()[v].name, v + 1, c.variables[v])};
+                               gas_.now.fields()[v].name, v + 1, c.variables[v])};
   for (const mesh::leaf& l : c.leaves)
     if (l.where.level > setup_.domain.max_level)
       return error{fmt::format("{}: it has blocks of level {}; expected mesh.max_level to be at least that, found {}",
@@ -434,7 +482,8 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   const auto time = list_of(c, path, "time", 2), steps = list_of(c, path, "steps", 2);
   const auto floors = list_of(c, path, "floors", 3), rates = list_of(c, path, "signal_rate", c.leaves.size());
   const auto left = list_of(c, path, "left", stepper_.left().state().size());
-  for (const auto* list : {&time, &steps, &floors, &rates, &left})
+  const auto added = list_of(c, path, "from_floors", stepper_.added().state().size());
+  for (const auto* list : {&time, &steps, &floors, &rates, &left, &added})
     if (!*list) return list->error();
 
   gas_.adopt(*std::move(topology));
@@ -444,22 +493,23 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
   steps_ = static_cast<std::int64_t>(steps->at(0)), cell_updates_ = static_cast<std::int64_t>(steps->at(1));
   stepper_.floors() = {static_cast<std::int64_t>(floors->at(0)), static_cast<std::int64_t>(floors->at(1)),
                        static_cast<std::int64_t>(floors->at(2))};
+  stepper_.added().restore(*added);
   stepper_.left().restore(*left);
   const auto blocks = gas_.mesh.blocks();
   for (std::size_t p = 0; p < blocks.size(); ++p) gas_.signal_rate[blocks[p]] = rates->at(p);
   signal_rate_ = rates->empty() ? 0.0 : *std::max_element(rates->begin(), rates->end());
   checked_at_ = steps_;
   if (const std::vector<double>* limit = c.state.find("block_limit"); limit != nullptr && limit->size() == 1)
-    limit_->restore(limit->at(0));
+    parts_->limit.restore(limit->at(0));
   const std::vector<double>* points = c.state.find("tracers");
-  place_tracers_ = tracers_.present() && points == nullptr;
+  place_tracers_ = parts_->points.present() && points == nullptr;
   if (place_tracers_ && in_.tracers.placement == "stars")
     return error{fmt::format(
         "tracers.placement = \"stars\": {} has no tracers, and its stars have moved since the start; expected "
         "\"mass\" or \"volume\" to place tracers in a run that continues",
         path)};
-  if (tracers_.present() && points != nullptr)
-    if (auto done = tracers_.restore(*points); !done) return error{path + ": " + done.error().message};
+  if (parts_->points.present() && points != nullptr)
+    if (auto done = parts_->points.restore(*points); !done) return error{path + ": " + done.error().message};
   const std::vector<double>* sums = c.state.find("module_sums");
   if (sums != nullptr && sums->size() == sum_names(setup_.modules).size()) {
     sums_.assign(sums->size(), {});
@@ -476,10 +526,12 @@ result<void> simulation::restore(const mesh::checkpoint& c, const std::string& p
 void simulation::go_on() {
   if (place_tracers_)
     as_task(rt_, info_of("star.tracers"), [this] {
-      if (auto placed = tracers_.place(gas_, nullptr); !placed) throw std::invalid_argument(placed.error().message);
+      if (auto placed = parts_->points.place(gas_, nullptr); !placed)
+        throw std::invalid_argument(placed.error().message);
     });
-  if (device_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { device_->take(); });
-  if (distributed_ != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { distributed_->take(); });
+  if (parts_->device != nullptr) as_task(rt_, info_of("star.device.copy"), [this] { parts_->device->take(); });
+  if (parts_->distributed != nullptr)
+    as_task(rt_, info_of("star.device.copy"), [this] { parts_->distributed->take(); });
 }
 
 }  // namespace plx::star

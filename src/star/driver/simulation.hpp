@@ -22,12 +22,10 @@
 
 #include "base/result.hpp"
 #include "num/running_sum.hpp"
-#include "star/device/data/step_rule.hpp"
-#include "star/driver/balancer.hpp"
+#include "star/device/data/step_data.hpp"
 #include "star/driver/options.hpp"
 #include "star/runners/stepper.hpp"
 #include "star/state/gas.hpp"
-#include "star/tracers/tracers.hpp"
 
 namespace plx {
 class runtime;
@@ -41,11 +39,9 @@ struct checkpoint;
 
 namespace plx::star {
 
-class block_limit;
-class device_course;
-class distributed_device;
+class block_costs;
 class gravity_field;
-class gravity_solver;
+class tracers;
 
 class simulation {
  public:
@@ -57,7 +53,7 @@ class simulation {
   /// Opens the device that run.device names, or the first of `on`, before start() or restore(). Collective. Errors: one
   /// line, on this locality only: there is no such device.
   result<void> take_device(const gpu::backend* on = nullptr);
-  bool on_device() const { return device_ != nullptr || distributed_ != nullptr; }
+  bool on_device() const;
   /// Has the device made steps that step() has not reported? Then time and totals belong to the reported step, but the
   /// values to a later one: no mesh file, checkpoint or end is possible. False at run.max_steps, at the times of mesh
   /// files and at regrid checks.
@@ -103,6 +99,7 @@ class simulation {
   std::int64_t steps() const { return steps_; }
   std::int64_t cell_updates() const { return cell_updates_; }
   const floor_counts& floors() const { return stepper_.floors(); }
+  const floor_amounts& added() const { return stepper_.added(); }
   double left(int variable) const {
     return stepper_.left().total(variable);
   }  ///< cumulative outflow through all
@@ -116,11 +113,10 @@ class simulation {
   /// gravity.self. Errors: locality_lost, gpu::error, thrown.
   const gravity_field& gravity();
   /// The worker that last advanced a local block; 0 on a device.
-  unsigned worker_of(mesh::slot_id slot) const { return device_ != nullptr ? 0 : stepper_.worker_of(slot); }
-  void collect_costs();                    ///< adds to costs() the cost since the last call
-  block_costs& costs() { return costs_; }  ///< of local blocks
-  const balancer& balance() const { return balance_; }
-  const tracers& points() const { return tracers_; }
+  unsigned worker_of(mesh::slot_id slot) const;
+  void collect_costs();  ///< adds to costs() the cost since the last call
+  block_costs& costs();  ///< of local blocks
+  const tracers& points() const;
   worker_scratch& scratch() { return stepper_.scratch(); }
 
  private:
@@ -136,6 +132,7 @@ class simulation {
   result<void> advance_device();
   void adapt_on_device();
   std::vector<mesh::flag> flags_of_criteria();
+  const gravity_field& solve_gravity();
   void warn_of_limit();
   void stepped();
   void take_sums(const std::vector<exact_sum>& local);
@@ -143,7 +140,7 @@ class simulation {
   std::vector<double> sums_of_modules() const;
   bool has_accumulating_sums() const;
   int steps_to_look() const;
-  void agree(const floor_counts& own_floors);
+  void agree(const floor_counts& own_floors, std::vector<exact_sum> own_added);
   std::string describe(const bad_cell& bad, double dt) const;
 
   const input& in_;
@@ -151,18 +148,12 @@ class simulation {
   runtime& rt_;
   gas gas_;
   stepper stepper_;
-  tracers tracers_;
+  struct parts;  // of types that this header only declares
+  std::unique_ptr<parts> parts_;
   bool place_tracers_ = false;  // the checkpoint has none
-  std::unique_ptr<block_limit> limit_;
   bool warned_of_limit_ = false;
-  block_costs costs_;
-  balancer balance_;
-  std::unique_ptr<device_course> device_;
-  std::unique_ptr<distributed_device> distributed_;  // with several localities
-  std::unique_ptr<gravity_field> field_;             // made by gravity()
-  std::unique_ptr<gravity_solver> field_solver_;     // made after a change of the mesh on workers
-  std::vector<double> totals_;                       // of the last step, if the device has returned them
-  std::vector<exact_sum> sums_;                      // of modules over local blocks, after the step sums_step_
+  std::vector<double> totals_;   // of the last step, if the device has returned them
+  std::vector<exact_sum> sums_;  // of modules over local blocks, after the step sums_step_
   std::int64_t sums_step_ = -1;
   std::vector<bool> accumulates_;         // by sum: step_module::sums_accumulate()
   std::vector<running_sum> accumulated_;  // by sum, of all localities since the start

@@ -50,95 +50,186 @@ struct partner_list {
   const double* first;
   int count;
 };
-PLX_INLINE partner_list list_of(const double* table, int at) {
-  return {table + static_cast<std::int64_t>(table[at]), static_cast<int>(table[at + 1])};
-}
 PLX_INLINE partner_list list_of(const double* table, partners kind, int j, int k, int order = least_order) {
-  return list_of(table, list_at(kind, (j & 1) + 2 * (k & 1), order));
+  const double* const list = table + list_at(kind, (j & 1) + 2 * (k & 1), order);
+  return {table + static_cast<std::int64_t>(list[0]), static_cast<int>(list[1])};
 }
 PLX_INLINE const double* powers_of(const double* table, int child, bool opposite) {
   return table + static_cast<std::int64_t>(table[powers_at(child, opposite)]);
 }
 
-/// The partner of an entry, and mirror image c of it.
-PLX_INLINE node_cell partner_at(const pass_view& v, std::int32_t node, int i, int j, int k, const double* e,
-                                int c = 0) {
+/// The partner of an entry that is one cell.
+PLX_INLINE node_cell partner_at(const pass_view& v, std::int32_t node, int i, int j, int k, const double* e) {
+  return cell_around(v, node, i + static_cast<int>(e[0]), j + static_cast<int>(e[1]), k + static_cast<int>(e[2]));
+}
+/// Image c of the partner of an entry that is a group. Requires: the bits of c are in the mask.
+PLX_INLINE node_cell image_at(const pass_view& v, std::int32_t node, int i, int j, int k, const double* e, int c) {
   const int dx = static_cast<int>(e[0]), dy = static_cast<int>(e[1]), dz = static_cast<int>(e[2]);
-  return cell_around(v, node, (c & 1) != 0 ? i - dx : i + dx, (c & 2) != 0 ? j - dy : j + dy,
+  const bool opposite = (c & 1) != 0 || ((i & 1) != 0 && (static_cast<int>(e[3]) & 1) == 0);
+  return cell_around(v, node, opposite ? i - dx : i + dx, (c & 2) != 0 ? j - dy : j + dy,
                      (c & 4) != 0 ? k - dz : k + dz);
 }
 
-/// The moments of a cell: all of them, the mass alone, or none.
+/// The moments of a cell: all of them, the mass alone, or none. Those that are not there are read from a zero, without
+/// a branch, so that a device has the loads of all images of a group in flight.
 struct cell_moments {
-  const double* values = nullptr;
-  bool mass_only = false;
+  const double* mass;
+  const double* rest;  ///< moment k at rest[k * step]
+  int step;
 
-  PLX_INLINE double operator()(int k, int cells) const {
-    if (values == nullptr || (mass_only && k > 0)) return 0.0;
-    return values[static_cast<std::int64_t>(k) * cells];
+  template <int k>
+  PLX_INLINE double operator()(std::integral_constant<int, k>) const {
+    if constexpr (k == 0) return *mass;
+    return rest[static_cast<std::int64_t>(k) * step];
   }
 };
 /// `blocks`: those of cells of blocks too.
-PLX_INLINE cell_moments moments_at(const layout& l, const pass_view& v, const node_cell& at, bool blocks) {
-  if (at.node < 0) return {};
-  if (!v.is_block(at.node)) return {v.field(l.moments, at.node) + at.cell, false};
-  if (!blocks) return {};
-  return {v.field(l.masses, at.node) + at.cell, true};
+PLX_INLINE cell_moments moments_at(const layout& l, const pass_view& v, const node_cell& at, bool blocks,
+                                   const double* zero) {
+  const std::int32_t node = at.node < 0 ? 0 : at.node;
+  const bool block = v.is_block(node), refined = at.node >= 0 && !block, mass_only = at.node >= 0 && block && blocks;
+  const double *moments = v.field(l.moments, node) + at.cell, *mass = v.field(l.masses, node) + at.cell;
+  return {refined ? moments : mass_only ? mass : zero, refined ? moments : zero, refined ? v.cells() : 0};
 }
 
 // On the CPU one copy of the code serves expansions of all orders; on a device the sums stay in registers.
 #if defined(__CUDACC__) || defined(__HIPCC__)
 #define PLX_GRAVITY_SUM PLX_INLINE
+/// Images that a group lacks are added as zeros, which changes no bit of a sum: code without branches.
+inline constexpr bool all_images = true;
 #else
 #define PLX_GRAVITY_SUM __attribute__((noinline))
+inline constexpr bool all_images = false;
 #endif
 
-/// Adds results of degrees 0..last of far partners of order p. `blocks`: those in blocks too.
+/// Adds results of degrees 0..last of far partners of order p in a table. `blocks`: those in blocks too.
 template <int p, int last>
-PLX_GRAVITY_SUM void add_far_partners(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k,
-                                      bool blocks, vd* sum) {
-  constexpr int constants = constants_of_far(p);
-  const int cells = v.cells();
-  const double* table = v.table(l.table);
-  partner_list list = list_of(table, mirrored_at(partners::far, p));
+PLX_GRAVITY_SUM void add_far_partners(const layout& l, const pass_view& v, const double* table, std::int32_t node,
+                                      int i, int j, int k, bool blocks, vd* sum) {
+  const double* const zero = table + zero_at;
+  const partner_list list = list_of(table, partners::far, j, k, p);
   const double* e = list.first;
-  for (int x = 0; x < list.count; ++x, e += mirrored_doubles(constants)) {
+  for (int x = 0; x < list.count; ++x, e += entry_doubles(constants_of_far(p))) {
+    const int mask = static_cast<int>(e[3]);
     cell_moments images[8];
     bool any = false;
+    PLX_UNROLL
     for (int c = 0; c < 8; ++c) {
-      images[c] = moments_at(l, v, partner_at(v, node, i, j, k, e, c), blocks);
-      any = any || images[c].values != nullptr;
+      const bool is_image = (c & ~mask) == 0;
+      if (!is_image && !all_images) continue;
+      images[c] =
+          is_image ? moments_at(l, v, image_at(v, node, i, j, k, e, c), blocks, zero) : cell_moments{zero, zero, 0};
+      any = any || images[c].mass != zero;
     }
     if (!any) continue;
-    add_mirrored<p, 0, last>([&](auto q) { return e[4 + q]; },
-                             [&](auto q, int image) { return images[image](q, cells); }, sum);
-  }
-  list = list_of(table, partners::far, j, k, p);
-  e = list.first;
-  for (int x = 0; x < list.count; ++x, e += entry_doubles(constants)) {
-    const double* of_parity = e + 4 + (i & 1);
-    const cell_moments moments = moments_at(l, v, partner_at(v, node, i, j, k, e), blocks);
-    if (moments.values == nullptr || of_parity[0] == 0.0) continue;
-    add_all<detail::far_list<p, 0, last>>([&](auto q) { return of_parity[2 * q]; },
-                                          [&](auto q) { return moments(q, cells); }, sum);
+    add_group<p, 0, last>([&](auto q) { return e[4 + 2 * q + (i & 1)]; },
+                          [&](auto q, vd(&sums)[8]) {
+                            image_sums(
+                                all_images ? 7 : mask, [&](int image) { return images[image](q); }, sums);
+                          },
+                          sum);
   }
 }
 
 /// The same for all orders up to that of the expansions.
 template <int order, int last, bool capped>
-PLX_INLINE void add_all_far_partners(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k,
-                                     bool blocks, vd* sum) {
-  add_far_partners<3, capped ? last : 3>(l, v, node, i, j, k, blocks, sum);
-  if constexpr (order >= 4) add_far_partners<4, capped ? last : 4>(l, v, node, i, j, k, blocks, sum);
-  if constexpr (order >= 5) add_far_partners<5, capped ? last : 5>(l, v, node, i, j, k, blocks, sum);
-  if constexpr (order >= 6) add_far_partners<6, capped ? last : 6>(l, v, node, i, j, k, blocks, sum);
+PLX_INLINE void add_all_far_partners(const layout& l, const pass_view& v, const double* table, std::int32_t node, int i,
+                                     int j, int k, bool blocks, vd* sum) {
+  add_far_partners<3, capped ? last : 3>(l, v, table, node, i, j, k, blocks, sum);
+  if constexpr (order >= 4) add_far_partners<4, capped ? last : 4>(l, v, table, node, i, j, k, blocks, sum);
+  if constexpr (order >= 5) add_far_partners<5, capped ? last : 5>(l, v, table, node, i, j, k, blocks, sum);
+  if constexpr (order >= 6) add_far_partners<6, capped ? last : 6>(l, v, table, node, i, j, k, blocks, sum);
+}
+
+// ---- Periodic boxes (images.hpp). Nodes above the root grid may be wider than the box: their cells repeat those of
+// the box, so that the nodes around continue it.
+
+PLX_INLINE bool is_top(const layout& l, const pass_view& v, std::int32_t node) {
+  return l.periodic() && v.nodes.width[node] == l.top_width;
+}
+/// Coarser than the top: nothing interacts there.
+PLX_INLINE bool is_above_top(const layout& l, const pass_view& v, std::int32_t node) {
+  return l.periodic() && v.nodes.width[node] > l.top_width;
+}
+/// The cells of a node along an axis after which they repeat, n if they do not.
+PLX_INLINE int cells_along(const layout& l, const pass_view& v, std::int32_t node, int axis) {
+  if (!l.periodic()) return v.n;
+  const double cells = l.top_cells[axis] * (l.top_width / v.nodes.width[node]);
+  return cells < v.n ? static_cast<int>(cells) : v.n;
+}
+
+PLX_INLINE void totals_body(const layout& l, const pass_view& v, std::int32_t node, int which) {
+  double sum = 0.0;
+  if (v.is_block(node)) {
+    const double* density = v.block(v.now, node) + i_density * v.cells();
+    const double width = v.nodes.width[node], volume = width * width * width;
+    const int n = v.n;
+    for (int c = 0; c < v.cells(); ++c) {
+      const double m = which == 2 ? volume : volume * density[c];
+      double b2 = 1.0;
+      if (which > 0) {
+        const int at[3] = {c % n, c / n % n, c / (n * n)};
+        b2 = 0.0;
+        for (int a = 0; a < 3; ++a) {
+          const double x = (v.centre(node, a, at[a]) - l.lower[a]) / l.top_width;
+          const double b = (x - static_cast<int>(x)) - 0.5;
+          b2 = b2 + b * b;
+        }
+      }
+      sum = sum + m * b2;
+    }
+  } else {
+    for (int child = 0; child < 8; ++child)
+      if (const std::int32_t below = v.child(node, child); below >= 0) sum = sum + v.field(l.totals, below)[which];
+  }
+  v.field(l.totals, node)[which] = sum;
+}
+
+/// The volume of the box in cells of the top.
+PLX_INLINE double top_volume(const layout& l) {
+  return static_cast<double>(l.top_cells[0]) * l.top_cells[1] * l.top_cells[2];
+}
+
+PLX_INLINE void mean_body(const layout& l, const pass_view& v, std::int32_t node) {
+  const std::int32_t parent = v.parent(node);
+  double* to = v.field(l.mean, node);
+  if (parent < 0) {
+    const double* totals = v.field(l.totals, node);
+    to[0] = totals[0] / (top_volume(l) * (l.top_width * l.top_width * l.top_width));
+    to[1] = totals[1] - to[0] * totals[2];
+  } else {
+    const double* from = v.field(l.mean, parent);
+    for (int i = 0; i < mean_count; ++i) to[i] = from[i];
+  }
+}
+/// The mean density of the box; isolated: 0.
+PLX_INLINE double mean_density(const layout& l, const pass_view& v, std::int32_t node) {
+  return l.periodic() ? v.field(l.mean, node)[0] : 0.0;
+}
+
+/// The part of the local expansions of all cells of the top that is not harmonic (images.hpp): of the potential, then
+/// of its derivatives along x, y, z.
+struct background {
+  double of[4];
+};
+PLX_INLINE background background_of(const layout& l, const pass_view& v, std::int32_t top) {
+  const int n = v.n, cells = v.cells();
+  const double* moments = v.field(l.moments, top);
+  const double size = 2.0943951023931953 / top_volume(l);  // 2 pi / 3 V
+  background b{{0.0 - size * v.field(l.mean, top)[1], 0.0, 0.0, 0.0}};
+  for (int k = 0; k < l.top_cells[2]; ++k)
+    for (int j = 0; j < l.top_cells[1]; ++j)
+      for (int i = 0; i < l.top_cells[0]; ++i)
+        for (int a = 1; a < 4; ++a) b.of[a] = b.of[a] + moments[a * cells + (k * n + j) * n + i];
+  for (int a = 1; a < 4; ++a) b.of[a] = 0.0 - 2.0 * size * b.of[a];
+  return b;
 }
 
 PLX_INLINE void masses_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
   const double* density = v.block(v.now, node) + i_density * v.cells();
   double* to = v.field(l.masses, node);
-  const double width = v.nodes.width[node], volume = width * width * width;
-  for (int c = thread; c < v.cells(); c += threads) to[c] = volume * density[c];
+  const double width = v.nodes.width[node], volume = width * width * width, mean = mean_density(l, v, node);
+  for (int c = thread; c < v.cells(); c += threads) to[c] = volume * (density[c] - mean);
 }
 
 template <int order>
@@ -147,8 +238,13 @@ PLX_INLINE void moments_body(const layout& l, const pass_view& v, std::int32_t n
   const int n = v.n, cells = v.cells();
   const double* table = v.table(l.table);
   double* to = v.field(l.moments, node);
+  if (is_above_top(l, v, node)) {
+    for (int c = thread; c < count * cells; c += threads) to[c] = 0.0;
+    return;
+  }
+  const int nx = cells_along(l, v, node, 0), ny = cells_along(l, v, node, 1), nz = cells_along(l, v, node, 2);
   for (int c = thread; c < cells; c += threads) {
-    const children_of_cell below = children_at(v, node, c % n, c / n % n, c / (n * n));
+    const children_of_cell below = children_at(v, node, c % n % nx, c / n % n % ny, c / (n * n) % nz);
     double sum[count] = {};
     for (int child = 0; below.node >= 0 && child < 8; ++child) {
       const int from = ((below.k + (child >> 2)) * n + below.j + (child >> 1 & 1)) * n + below.i + (child & 1);
@@ -171,12 +267,22 @@ PLX_INLINE void interactions_body(const layout& l, const pass_view& v, std::int3
   constexpr int count = count_up_to(order);
   const int n = v.n, cells = v.cells();
   double* to = v.field(l.locals, node);
+  if (is_above_top(l, v, node)) {
+    for (int c = thread; c < count * cells; c += threads) to[c] = 0.0;
+    return;
+  }
+  const bool top = is_top(l, v, node);
+  const double* const table = v.table(top ? l.images : l.table);
   for (int c = thread; c < cells; c += threads) {
     const int i = c % n, j = c / n % n, k = c / (n * n);
     double sum[count] = {};
-    add_all_far_partners<order, order, false>(l, v, node, i, j, k, true, sum);
+    add_all_far_partners<order, order, false>(l, v, table, node, i, j, k, true, sum);
     for (int a = 0; a < count; ++a) to[a * cells + c] = sum[a];
   }
+  if (!top) return;
+  const background rest = background_of(l, v, node);
+  for (int c = thread; c < cells; c += threads)
+    for (int a = 0; a < 4; ++a) to[a * cells + c] = to[a * cells + c] + rest.of[a];
 }
 
 /// The cell of the parent that contains a cell of a child.
@@ -198,9 +304,8 @@ PLX_INLINE void translations_body(const layout& l, const pass_view& v, std::int3
     const int i = c % n, j = c / n % n, k = c / (n * n), above = cell_of_parent(v, child, i, j, k);
     double sum[count];
     for (int a = 0; a < count; ++a) sum[a] = to[a * cells + c];
-    add_local<order>(
-        powers_of(v.table(l.table), child_of_cell(i, j, k), false), [&](int a) { return from[a * cells + above]; },
-        sum);
+    const double* powers = powers_of(v.table(l.table), child_of_cell(i, j, k), false);
+    add_local<order>([&](int q) { return powers[q]; }, [&](int a) { return from[a * cells + above]; }, sum);
     for (int a = 0; a < count; ++a) to[a * cells + c] = sum[a];
   }
 }
@@ -211,8 +316,8 @@ PLX_INLINE void evaluate_parent(const layout& l, const pass_view& v, std::int32_
                                 int k, vd (&sum)[4]) {
   const int cells = v.cells();
   const double* from = v.field(l.locals, parent) + cell_of_parent(v, child, i, j, k);
-  evaluate<order>(
-      powers_of(v.table(l.table), child_of_cell(i, j, k), false), [&](int a) { return from[a * cells]; }, sum);
+  const double* powers = powers_of(v.table(l.table), child_of_cell(i, j, k), false);
+  evaluate<order>([&](int q) { return powers[q]; }, [&](int a) { return from[a * cells]; }, sum);
 }
 
 PLX_INLINE void add_mass(const double* constants, double mass, vd (&sum)[4]) {
@@ -224,23 +329,59 @@ PLX_INLINE double mass_at(const layout& l, const pass_view& v, const node_cell& 
   return at.node >= 0 && v.is_block(at.node) ? v.field(l.masses, at.node)[at.cell] : 0.0;
 }
 
-PLX_INLINE void add_direct(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k, vd (&sum)[4]) {
-  const double* table = v.table(l.table);
-  partner_list list = list_of(table, mirrored_at(partners::direct));
+/// The masses around a block, up to `reach` cells outside, 0 in cells that are not those of blocks; `values`: null if
+/// there is no such copy.
+struct mass_tile {
+  const double* values = nullptr;
+  int reach = 0;
+};
+PLX_INLINE void copy_masses(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads,
+                            double* to) {
+  const int edge = v.n + 2 * l.reach, count = edge * edge * edge;
+  for (int c = thread; c < count; c += threads)
+    to[c] =
+        mass_at(l, v, cell_around(v, node, c % edge - l.reach, c / edge % edge - l.reach, c / (edge * edge) - l.reach));
+}
+
+/// The images of an entry that is a group, in a tile: image c is own[(c & 1 ? x1 : x0) + (c & 2 ? -y : y) +
+/// (c & 4 ? -z : z)].
+struct tile_images {
+  const double* own;
+  int x0, x1, y, z;
+  PLX_INLINE double operator()(int c) const {
+    return own[((c & 1) != 0 ? x1 : x0) + ((c & 2) != 0 ? -y : y) + ((c & 4) != 0 ? -z : z)];
+  }
+};
+
+PLX_INLINE void add_direct(const layout& l, const pass_view& v, std::int32_t node, const mass_tile& tile, int i, int j,
+                           int k, vd (&sum)[4]) {
+  const partner_list list = list_of(v.table(l.table), partners::direct, j, k);
   const double* e = list.first;
-  for (int x = 0; x < list.count; ++x, e += mirrored_doubles(4))
-    add_mirrored_masses([&](int q) { return e[4 + q]; },
-                        [&](int c) { return mass_at(l, v, partner_at(v, node, i, j, k, e, c)); }, sum);
-  list = list_of(table, partners::direct, j, k);
-  e = list.first;
-  for (int x = 0; x < list.count; ++x, e += entry_doubles(4))
-    add_mass(e + 4 + (i & 1), mass_at(l, v, partner_at(v, node, i, j, k, e)), sum);
+  const int edge = v.n + 2 * tile.reach;
+  const int own = ((k + tile.reach) * edge + j + tile.reach) * edge + i + tile.reach;
+  for (int x = 0; x < list.count; ++x, e += entry_doubles(4)) {
+    const int mask = static_cast<int>(e[3]);
+    vd sums[8];
+    if (tile.values != nullptr) {
+      const int dx = static_cast<int>(e[0]);
+      const tile_images images{tile.values + own, (i & 1) != 0 && (mask & 1) == 0 ? -dx : dx, -dx,
+                               static_cast<int>(e[1]) * edge, static_cast<int>(e[2]) * (edge * edge)};
+      if (mask == 7)
+        image_sums(7, images, sums);
+      else
+        image_sums(mask, images, sums);
+    } else {
+      image_sums(
+          mask, [&](int c) { return mass_at(l, v, image_at(v, node, i, j, k, e, c)); }, sums);
+    }
+    add_masses_of_group([&](int q) { return e[4 + 2 * q + (i & 1)]; }, sums, sum);
+  }
 }
 
 /// A block's cells beside refined nodes, whose cells are partners by moments or by their children.
 template <int order>
 PLX_INLINE void add_refined(const layout& l, const pass_view& v, std::int32_t node, int i, int j, int k, vd (&sum)[4]) {
-  add_all_far_partners<order, 1, true>(l, v, node, i, j, k, false, sum);
+  add_all_far_partners<order, 1, true>(l, v, v.table(l.table), node, i, j, k, false, sum);
   const int n = v.n;
   const partner_list list = list_of(v.table(l.table), partners::finer, j, k);
   const double* e = list.first;
@@ -284,7 +425,8 @@ PLX_INLINE surroundings around_block(const pass_view& v, std::int32_t node, std:
 }
 
 template <int order>
-PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
+PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int32_t node, const mass_tile& tile,
+                                   int thread, int threads) {
   const int n = v.n, cells = v.cells();
   const std::int32_t parent = v.parent(node);
   const int child = child_number(v, node);
@@ -296,7 +438,7 @@ PLX_INLINE void accelerations_body(const layout& l, const pass_view& v, std::int
     const int i = c % n, j = c / n % n, k = c / (n * n);
     double sum[4];
     evaluate_parent<order>(l, v, parent, child, i, j, k, sum);
-    add_direct(l, v, node, i, j, k, sum);
+    add_direct(l, v, node, tile, i, j, k, sum);
     if (beside.refined) add_refined<order>(l, v, node, i, j, k, sum);
     if (beside.coarser) add_coarser(l, v, parent, child, i, j, k, sum);
     to[c] = v.field(l.potential, node)[c] = potential * (sum[0] - own_part * masses[c]);
@@ -355,10 +497,11 @@ PLX_INLINE void node_sums_body(const layout& l, const pass_view& v, std::int32_t
     const int n = v.n, cells = v.cells();
     const double* masses = v.field(l.masses, node);
     const double* g = v.field(l.results, node) + cells;
+    const double width = v.nodes.width[node], mean = mean_density(l, v, node) * (width * width * width);
     constexpr int first[6] = {0, 0, 0, 1, 1, 2}, second[6] = {0, 1, 2, 1, 2, 2};
     for (int c = 0; c < cells; ++c) {
       const double x[3] = {v.centre(node, 0, c % n), v.centre(node, 1, c / n % n), v.centre(node, 2, c / (n * n))};
-      const double m = masses[c];
+      const double m = masses[c] + mean;
       double term = m;
       if (which >= 13) {
         const int a = (which - 12) % 3, b = (which - 11) % 3;
@@ -380,8 +523,8 @@ PLX_INLINE void node_sums_body(const layout& l, const pass_view& v, std::int32_t
 }
 
 /// The uniform acceleration and the rotation that cancel total force and torque: u = -F/M, w = -I^-1 T about the centre
-/// of mass. No rotation if the inertia tensor is singular.
-PLX_INLINE void correction_of(const double* s, double* to) {
+/// of mass. No rotation if the inertia tensor is singular, or `rotates` is false.
+PLX_INLINE void correction_of(const double* s, double* to, bool rotates = true) {
   for (int i = 0; i < correction_count; ++i) to[i] = 0.0;
   const double m = s[0];
   if (!(m > 0.0)) return;
@@ -390,6 +533,7 @@ PLX_INLINE void correction_of(const double* s, double* to) {
     to[a] = 0.0 - s[10 + a] / m;
     c[a] = s[1 + a] / m;
   }
+  if (!rotates) return;
   double t[3];
   for (int a = 0; a < 3; ++a) {
     const int b = (a + 1) % 3, d = (a + 2) % 3;
@@ -412,7 +556,7 @@ PLX_INLINE void correction_of(const double* s, double* to) {
 PLX_INLINE void corrections_body(const layout& l, const pass_view& v, std::int32_t node) {
   const std::int32_t parent = v.parent(node);
   double* to = v.field(l.correction, node);
-  if (parent < 0) return correction_of(v.field(l.sums, node), to);
+  if (parent < 0) return correction_of(v.field(l.sums, node), to, !l.periodic());
   const double* from = v.field(l.correction, parent);
   for (int i = 0; i < correction_count; ++i) to[i] = from[i];
 }
@@ -464,11 +608,19 @@ PLX_INLINE void balance_body(const layout& l, const pass_view& v, std::int32_t n
         u[i_energy * cells + c] + (change[c] - 0.5 * (at_start[c] + potential[c]) * (u[c] - start[c]));
 }
 
-/// The work of one thread of a node.
+/// True if a pass has nothing to do.
+PLX_INLINE bool is_skipped(const layout& l, const pass_view& v) { return l.may_skip && *v.carried != 0; }
+
+/// The work of one thread of a node. `tile`: for accelerations, copy_masses().
 template <pass_kind kind, int order>
-PLX_INLINE void run_pass(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads) {
-  if (l.may_skip && *v.carried != 0) return;
-  if constexpr (kind == pass_kind::masses)
+PLX_INLINE void run_pass(const layout& l, const pass_view& v, std::int32_t node, int thread, int threads,
+                         const mass_tile& tile = {}) {
+  if (is_skipped(l, v)) return;
+  if constexpr (kind == pass_kind::totals)
+    totals_body(l, v, node, thread);
+  else if constexpr (kind == pass_kind::mean)
+    mean_body(l, v, node);
+  else if constexpr (kind == pass_kind::masses)
     masses_body(l, v, node, thread, threads);
   else if constexpr (kind == pass_kind::moments)
     moments_body<order>(l, v, node, thread, threads);
@@ -477,7 +629,7 @@ PLX_INLINE void run_pass(const layout& l, const pass_view& v, std::int32_t node,
   else if constexpr (kind == pass_kind::translations)
     translations_body<order>(l, v, node, thread, threads);
   else if constexpr (kind == pass_kind::accelerations)
-    accelerations_body<order>(l, v, node, thread, threads);
+    accelerations_body<order>(l, v, node, tile, thread, threads);
   else if constexpr (kind == pass_kind::energy)
     energy_body(l, v, node);
   else if constexpr (kind == pass_kind::around)

@@ -1,5 +1,5 @@
 // Sums over partners for all cells of a node, by rows of cells: the part of gravity that takes the time. One source,
-// compiled once per instruction set; active_isa() selects (star/hydro/isa.hpp).
+// compiled once per instruction set; active_isa() selects (star/hydro/stage.hpp).
 //
 // Thread safety: pure. Cost: see expansion.hpp, per cell and partner.
 // Example: star/gravity/test/kernels_test.cpp
@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "star/gravity/lattice.hpp"
-#include "star/hydro/isa.hpp"
+#include "star/hydro/stage.hpp"
 
 namespace plx::star::gravity {
 
@@ -28,8 +28,22 @@ struct tile_view {
   static constexpr int stride_of(int n, int reach) { return (n + 2 * reach + 7) / 8 * 8; }
 };
 
-/// Room for the positions of a list's partners and those of eight images of mirrored ones: the reach is at most 7.
-inline constexpr std::size_t most_offsets = 15 * 15 * 15 + 8 * 8 * 8 * 8;
+/// An entry of a list (lattice_table), for rows whose cells have the same partners.
+struct partner_place {
+  const double* constants;  ///< pairs {even, odd}
+  std::ptrdiff_t rows[4];   ///< doubles of the tile from a row to those of the images along y (bit 0) and z (bit 1)
+  std::ptrdiff_t dx;
+  std::int32_t filled[4];  ///< the same for tile_view::filled
+  int mask;
+};
+
+/// Memory of a thread for sums over partners.
+struct kernel_memory {
+  /// Sums over the images of some groups of far partners: at least all moments of the highest order and eight of each,
+  /// for the widest vectors.
+  alignas(64) double sums[count_up_to(largest_order) * 8 * 8];
+  partner_place places[most_entries];
+};
 
 /// Adds the contribution of the partners in a list to `to`: [value][n^3].
 struct sum_task {
@@ -37,7 +51,15 @@ struct sum_task {
   tile_view tile;
   int n = 8;
   double* to = nullptr;
-  std::ptrdiff_t* offsets = nullptr;  ///< memory for most_offsets of them
+  kernel_memory* memory = nullptr;
+};
+
+/// Cells of a node and the local expansions of those of its parent.
+struct parent_task {
+  const double* table = nullptr;  ///< lattice_table::values
+  const double* from = nullptr;   ///< [value][n^3] of the parent, from the first parent of the node's cells on
+  int n = 8;
+  double* to = nullptr;  ///< [value][n^3]
 };
 
 struct kernel_table {
@@ -49,6 +71,10 @@ struct kernel_table {
   void (*points)(const sum_task&, partners kind);
   /// The same of finer partners. Tile: the masses of the eight children of each cell.
   void (*finer)(const sum_task&);
+  /// Adds the local expansions of parents.
+  void (*translate)(const parent_task&, int order);
+  /// Potentials and gradients from the local expansions of parents; sets `to`.
+  void (*evaluate)(const parent_task&, int order);
 };
 
 /// Requires: one of available_isas().

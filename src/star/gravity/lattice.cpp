@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include "base/text.hpp"
 
@@ -73,72 +74,104 @@ std::vector<double> constants_of(partners kind, int order, const offset& o, cons
   return out;
 }
 
-// Is the cell at each mirror image of an offset such a partner of every cell?
-bool is_mirrored(partners kind, int order, const offset& o, const lattice_table& t) {
-  if (kind != partners::direct && kind != partners::far) return false;
-  for (int image = 0; image < 8; ++image) {
-    offset at = o;
-    for (int a = 0; a < 3; ++a)
-      if (((image >> a) & 1) != 0) at[static_cast<std::size_t>(a)] *= -1;
-    for (int parity = 0; parity < 8; ++parity)
-      if (constants_of(kind, order, at, {parity & 1, parity >> 1 & 1, parity >> 2}, t).empty()) return false;
-  }
-  return true;
+// Appends an entry: the offset for cells of even x, the mask, and the constants of both.
+void append_entry(lattice_table& t, const offset& o, int mask, std::vector<double> (&c)[2]) {
+  for (const int d : o) t.values.push_back(d);
+  t.values.push_back(mask);
+  for (std::vector<double>& parity : c) parity.resize(std::max(c[0].size(), c[1].size()), 0.0);
+  for (std::size_t i = 0; i < c[0].size(); ++i)
+    for (const auto& parity : c) t.values.push_back(parity[i]);
 }
 
-// Appends a list: entries in ascending order of dz, dy, dx.
-void append_list(lattice_table& t, partners kind, int row, int order) {
+// Appends a list of finer or coarser partners in ascending order of dz, dy, dx.
+void append_cells(lattice_table& t, partners kind, int row) {
   const int far = kind == partners::finer ? t.near : t.reach;
-  const auto at = static_cast<std::size_t>(list_at(kind, row, order));
+  const auto at = static_cast<std::size_t>(list_at(kind, row));
   t.values[at] = static_cast<double>(t.values.size());
   offset o;
   for (o[2] = -far; o[2] <= far; ++o[2])
     for (o[1] = -far; o[1] <= far; ++o[1])
       for (o[0] = -far; o[0] <= far; ++o[0]) {
         std::vector<double> c[2];
-        for (int odd = 0; odd < 2; ++odd) c[odd] = constants_of(kind, order, o, {odd, row & 1, row >> 1}, t);
-        if ((c[0].empty() && c[1].empty()) || is_mirrored(kind, order, o, t)) continue;
-        for (int odd = 0; odd < 2; ++odd) c[odd].resize(std::max(c[0].size(), c[1].size()), 0.0);
-        for (const int d : o) t.values.push_back(d);
-        t.values.push_back(0.0);
-        for (std::size_t i = 0; i < c[0].size(); ++i)
-          for (const auto& parity : c) t.values.push_back(parity[i]);
+        for (int odd = 0; odd < 2; ++odd) c[odd] = constants_of(kind, least_order, o, {odd, row & 1, row >> 1}, t);
+        if (c[0].empty() && c[1].empty()) continue;
+        append_entry(t, o, 0, c);
         t.values[at + 1] += 1.0;
       }
 }
 
-void append_mirrored(lattice_table& t, partners kind, int order) {
-  const auto at = static_cast<std::size_t>(mirrored_at(kind, order));
-  t.values[at] = static_cast<double>(t.values.size());
+// A partner of cells of even index, with its images along the axes of `mask`.
+struct group {
+  offset at;
+  int mask;
+};
+
+// The images of an offset along the axes of the bits of `image`.
+offset mirrored(offset o, int image) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (((image >> a) & 1) != 0) o[a] = -o[a];
+  return o;
+}
+
+// Appends the groups of the partners at an offset >= 0 and at its images, the largest groups first.
+void append_groups(std::vector<group>& to, partners kind, int order, const offset& o, const lattice_table& t) {
+  bool left[8];
+  for (int image = 0; image < 8; ++image) {
+    bool is_another = true;
+    for (int a = 0; a < 3; ++a)
+      is_another = is_another && (((image >> a) & 1) == 0 || o[static_cast<std::size_t>(a)] > 0);
+    left[image] = is_another && !constants_of(kind, order, mirrored(o, image), {0, 0, 0}, t).empty();
+  }
+  for (const int mask : {7, 3, 5, 6, 1, 2, 4, 0})
+    for (int first = 0; first < 8; ++first) {
+      if ((first & mask) != 0) continue;
+      bool all = true;
+      for (int image = 0; image < 8; ++image) all = all && (left[image] || (image & ~mask) != first);
+      if (!all) continue;
+      to.push_back({mirrored(o, first), mask});
+      for (int image = 0; image < 8; ++image) left[image] = left[image] && (image & ~mask) != first;
+    }
+}
+
+// Appends the lists of direct or far partners. Groups with the same cells along y and z follow each other.
+void append_lists(lattice_table& t, partners kind, int order) {
+  std::vector<group> all;
   offset o;
   for (o[2] = 0; o[2] <= t.reach; ++o[2])
     for (o[1] = 0; o[1] <= t.reach; ++o[1])
-      for (o[0] = 0; o[0] <= t.reach; ++o[0]) {
-        if (!is_mirrored(kind, order, o, t)) continue;
-        double share = 1.0;
-        for (const int d : o) {
-          t.values.push_back(d);
-          if (d == 0) share *= 0.5;
-        }
-        t.values.push_back(0.0);
-        for (const double c : constants_of(kind, order, o, {0, 0, 0}, t)) t.values.push_back(share * c);
-        t.values[at + 1] += 1.0;
+      for (o[0] = 0; o[0] <= t.reach; ++o[0]) append_groups(all, kind, order, o, t);
+  std::stable_sort(all.begin(), all.end(), [](const group& a, const group& b) {
+    const auto key = [](const group& g) {
+      return std::array{g.mask >> 1, std::abs(g.at[2]), std::abs(g.at[1]), g.at[2], g.at[1]};
+    };
+    return key(a) < key(b);
+  });
+  for (int row = 0; row < 4; ++row) {
+    const auto at = static_cast<std::size_t>(list_at(kind, row, order));
+    t.values[at] = static_cast<double>(t.values.size());
+    t.values[at + 1] = static_cast<double>(all.size());
+    for (const group& g : all) {
+      offset of_parity[2];
+      std::vector<double> c[2];
+      for (int odd = 0; odd < 2; ++odd) {
+        const int parity = odd + 2 * row;
+        of_parity[odd] = mirrored(g.at, parity & ~g.mask);
+        c[odd] = constants_of(kind, order, of_parity[odd], {odd, row & 1, row >> 1}, t);
       }
+      append_entry(t, of_parity[0], g.mask, c);
+    }
+  }
 }
 
 }  // namespace
 
-// R[m][i]: the recurrence starts from R[m][0] = (-1)^m (2m-1)!! / r^(2m+1); R[0] are the derivatives.
-std::vector<double> derivatives_of_inverse(const double (&x)[3], int degree) {
+// R[m][i]: the recurrence starts from R[m][0] = f[m]; R[0] are the derivatives.
+std::vector<double> derivatives_of_radial(const double (&x)[3], const std::vector<double>& f) {
   static constexpr auto all = indices_up_to<largest_order, 2>();
+  const int degree = static_cast<int>(f.size()) - 1;
   const auto count = static_cast<std::size_t>(constants_of_far(degree));
-  const double r2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
-  std::vector<std::vector<double>> r(static_cast<std::size_t>(degree) + 1, std::vector<double>(count));
-  double g = 1.0 / std::sqrt(r2);
-  for (int m = 0; m <= degree; ++m) {
-    r[static_cast<std::size_t>(m)][0] = g;
-    g *= -(2.0 * m + 1.0) / r2;
-  }
+  std::vector<std::vector<double>> r(f.size(), std::vector<double>(count));
+  for (std::size_t m = 0; m < f.size(); ++m) r[m][0] = f[m];
   for (int d = 1; d <= degree; ++d)
     for (const multi_index& to : all) {
       if (to.degree() != d) continue;
@@ -155,6 +188,17 @@ std::vector<double> derivatives_of_inverse(const double (&x)[3], int degree) {
       }
     }
   return r[0];
+}
+
+std::vector<double> derivatives_of_inverse(const double (&x)[3], int degree) {
+  const double r2 = x[0] * x[0] + x[1] * x[1] + x[2] * x[2];
+  std::vector<double> f;
+  double g = 1.0 / std::sqrt(r2);  // (-1)^m (2m-1)!! / r^(2m+1)
+  for (int m = 0; m <= degree; ++m) {
+    f.push_back(g);
+    g *= -(2.0 * m + 1.0) / r2;
+  }
+  return derivatives_of_radial(x, f);
 }
 
 std::vector<double> child_powers(int order, int child, bool opposite) {
@@ -196,14 +240,11 @@ result<lattice_table> make_lattice(double theta, int order, int block_size) {
         "gravity.theta is {}: its partners reach {}, more than mesh.block_size = {}; expected a larger theta "
         "or larger blocks",
         theta, plural(static_cast<std::uint64_t>(t.reach), "cell"), block_size)};
-  t.values.assign(2 * list_count + 16, 0.0);
-  for (int row = 0; row < 4; ++row) {
-    for (const partners kind : {partners::direct, partners::finer, partners::coarser})
-      append_list(t, kind, row, least_order);
-    for (int p = least_order; p <= order; ++p) append_list(t, partners::far, row, p);
-  }
-  append_mirrored(t, partners::direct, least_order);
-  for (int p = least_order; p <= order; ++p) append_mirrored(t, partners::far, p);
+  t.values.assign(zero_at + 1, 0.0);
+  for (int row = 0; row < 4; ++row)
+    for (const partners kind : {partners::finer, partners::coarser}) append_cells(t, kind, row);
+  append_lists(t, partners::direct, least_order);
+  for (int p = least_order; p <= order; ++p) append_lists(t, partners::far, p);
   for (const bool opposite : {false, true})
     for (int child = 0; child < 8; ++child) {
       t.values[static_cast<std::size_t>(powers_at(child, opposite))] = static_cast<double>(t.values.size());

@@ -74,17 +74,18 @@ enum class partners : int {
   direct,   ///< a cell of the same level, whose parent is not separated: a point mass
   far       ///< a cell of the same level, separated, whose parent is not: a multipole expansion
 };
-inline constexpr int list_count = 5 * (3 + largest_order - least_order + 1);
+inline constexpr int list_count = 4 * (3 + largest_order - least_order + 1);
+inline constexpr int most_entries = 512;  ///< of a list
 
 /// The partners of the cells of a row along x. They depend on whether the cell's index is even or odd along each axis:
-/// rows have four lists, and an entry has constants for even and for odd x, zero for cells that lack the partner.
-/// Most direct and far partners are partners of every cell, with all their mirror images (+-dx, +-dy, +-dz). These are
-/// in one more list of each kind and order, `mirrored`, once: derivatives at mirrored vectors differ in signs only, so
-/// sums and differences of the eight are multiplied once.
-/// Memory: an array of doubles, for devices too:
-///   lists: position of the first entry, number of entries; see list_at() and mirrored_at()
-///   entries: dx, dy, dz of the partner in cells, 0; then pairs {even, odd} of constants
-///   mirrored entries: dx, dy, dz >= 0, 0; then constants, divided by the number of images that coincide
+/// rows have four lists, and an entry has constants for even and for odd x.
+/// An entry of direct or far partners is a group: a cell and its mirror images along the axes of a mask (bit a: axis
+/// a). Derivatives at mirrored vectors differ in signs only, so sums and differences of the images are multiplied once.
+/// Along the other axes, a group that holds +d for cells of even index holds -d for those of odd index. An entry of
+/// finer or coarser partners is one cell; its constants are zero for cells that lack it. Memory: an array of doubles,
+/// for devices too:
+///   lists: position of the first entry, number of entries; see list_at()
+///   entries: dx, dy, dz of the partner of cells with even x, in cells; mask; then pairs {even, odd} of constants
 /// Constants, where X is the vector from the partner to the cell in cells, r = |X|:
 ///   direct, coarser: -1/r, then X/r^3
 ///   finer: the same for each of the eight children of the partner
@@ -108,11 +109,8 @@ constexpr int entry_doubles(int constants) { return 4 + 2 * constants; }
 
 /// Position of a list in lattice_table::values. `row`: (y odd) + 2 (z odd). `order`: of far partners.
 constexpr int list_at(partners kind, int row, int order = least_order) {
-  return 2 * (5 * (static_cast<int>(kind) + order - least_order) + row);
+  return 2 * (4 * (static_cast<int>(kind) + order - least_order) + row);
 }
-/// The same for mirrored partners, direct or far.
-constexpr int mirrored_at(partners kind, int order = least_order) { return list_at(kind, 4, order); }
-constexpr int mirrored_doubles(int constants) { return 4 + constants; }
 
 /// Errors: theta or order out of range, or a reach larger than a block.
 result<lattice_table> make_lattice(double theta, int order, int block_size);
@@ -120,8 +118,14 @@ result<lattice_table> make_lattice(double theta, int order, int block_size);
 /// Position of the position of a child's powers in lattice_table::values.
 constexpr int powers_at(int child, bool opposite) { return 2 * list_count + 8 * (opposite ? 1 : 0) + child; }
 
-/// Derivatives of 1/r at X with z <= 2, by number_among(a, degree). Requires: X is not zero.
+/// Position of a 0 in lattice_table::values.
+inline constexpr int zero_at = 2 * list_count + 16;
+
+/// Derivatives of a function of r = |X| at X with z <= 2, by number_among(a, degree). f: the function, and what the
+/// operator (1/r) d/dr gives when applied 1, 2, ..., degree times. Requires: degree <= largest_order.
 /// Source: recurrence of McMurchie & Davidson (1978), J. Comp. Phys. 26, 218.
+std::vector<double> derivatives_of_radial(const double (&x)[3], const std::vector<double>& f);
+/// The same of 1/r. Requires: X is not zero.
 std::vector<double> derivatives_of_inverse(const double (&x)[3], int degree);
 
 }  // namespace plx::star::gravity

@@ -33,9 +33,9 @@ std::uint8_t* filled_rows(int rows) {
   return memory.data();
 }
 
-std::ptrdiff_t* offsets() {
-  thread_local std::ptrdiff_t memory[most_offsets];
-  return memory;
+kernel_memory* memory() {
+  thread_local kernel_memory own;
+  return &own;
 }
 
 // A tile of values [value][n^3] of the nodes around `node`: source(node) gives them, and how many there are of `count`.
@@ -93,11 +93,30 @@ void interactions_on_worker(const layout& l, const pass_view& v, std::int32_t no
   constexpr int count = count_up_to(order);
   double* to = v.field(l.locals, node);
   std::fill_n(to, std::ptrdiff_t{count} * v.cells(), 0.0);
-  const tile_view tile = fill_tile(v, node, count, l.reach, [&](std::int32_t there) {
+  if (one::is_above_top(l, v, node)) return;
+  const bool top = one::is_top(l, v, node);
+  const double* table = v.table(top ? l.images : l.table);
+  const tile_view tile = fill_tile(v, node, count, top ? l.top_reach : l.reach, [&](std::int32_t there) {
     return v.is_block(there) ? source_values{v.field(l.masses, there), 1}
                              : source_values{v.field(l.moments, there), count};
   });
-  for (int p = least_order; p <= order; ++p) kernels().far({v.table(l.table), tile, v.n, to, offsets()}, p);
+  for (int p = least_order; p <= order; ++p) kernels().far({table, tile, v.n, to, memory()}, p);
+  if (!top) return;
+  const one::background rest = one::background_of(l, v, node);
+  for (int a = 0; a < 4; ++a)
+    for (int c = 0; c < v.cells(); ++c) to[a * v.cells() + c] = to[a * v.cells() + c] + rest.of[a];
+}
+
+// The cells of a node that has a parent, for kernels that take the parent's local expansions.
+parent_task parents_of(const layout& l, const pass_view& v, std::int32_t node, int child, double* to) {
+  const double* from = v.field(l.locals, v.parent(node)) + one::cell_of_parent(v, child, 0, 0, 0);
+  return {v.table(l.table), from, v.n, to};
+}
+
+template <int order>
+void translations_on_worker(const layout& l, const pass_view& v, std::int32_t node) {
+  if (v.parent(node) < 0) return;
+  kernels().translate(parents_of(l, v, node, one::child_number(v, node), v.field(l.locals, node)), order);
 }
 
 template <int order>
@@ -109,20 +128,16 @@ void accelerations_on_worker(const layout& l, const pass_view& v, std::int32_t n
   const one::surroundings beside = one::around_block(v, node, parent);
   const double* table = v.table(l.table);
   double* to = v.field(l.results, node);
-  for (int c = 0; c < cells; ++c) {
-    double sum[4];
-    one::evaluate_parent<order>(l, v, parent, child, c % n, c / n % n, c / (n * n), sum);
-    for (int a = 0; a < 4; ++a) to[a * cells + c] = sum[a];
-  }
+  kernels().evaluate(parents_of(l, v, node, child, to), order);
   const tile_view masses = fill_tile(v, node, 1, l.reach, [&](std::int32_t there) {
     return v.is_block(there) ? source_values{v.field(l.masses, there), 1} : source_values{};
   });
-  kernels().points({table, masses, n, to, offsets()}, partners::direct);
+  kernels().points({table, masses, n, to, memory()}, partners::direct);
   if (beside.refined) {
     const tile_view moments = fill_tile(v, node, count, l.reach, [&](std::int32_t there) {
       return v.is_block(there) ? source_values{} : source_values{v.field(l.moments, there), count};
     });
-    for (int p = least_order; p <= order; ++p) kernels().far_points({table, moments, n, to, offsets()}, p);
+    for (int p = least_order; p <= order; ++p) kernels().far_points({table, moments, n, to, memory()}, p);
     const tile_view finer = fill_cells(v, 8, l.near, [&](int i, int j, int k, double* at, int stride) {
       const one::node_cell there = one::cell_around(v, node, i, j, k);
       if (there.node < 0 || v.is_block(there.node)) return;
@@ -132,7 +147,7 @@ void accelerations_on_worker(const layout& l, const pass_view& v, std::int32_t n
       for (int c = 0; c < 8; ++c)
         at[c * stride] = from[((below.k + (c >> 2)) * n + below.j + (c >> 1 & 1)) * n + below.i + (c & 1)];
     });
-    kernels().finer({table, finer, n, to, offsets()});
+    kernels().finer({table, finer, n, to, memory()});
   }
   if (beside.coarser) {
     const int half = n / 2;
@@ -143,7 +158,7 @@ void accelerations_on_worker(const layout& l, const pass_view& v, std::int32_t n
                            halved(k) + (child >> 2) * half);
       if (there.node >= 0 && v.is_block(there.node)) *at = v.field(l.masses, there.node)[there.cell];
     });
-    kernels().points({table, coarser, n, to, offsets()}, partners::coarser);
+    kernels().points({table, coarser, n, to, memory()}, partners::coarser);
   }
   const double width = v.nodes.width[node], potential = l.constant / width, force = potential / width;
   double* own_potential = v.field(l.potential, node);
@@ -172,17 +187,32 @@ std::unique_ptr<portable_code> with_order(const layout& l) {
 
 template <pass_kind kind, int order>
 void pass<kind, order>::operator()(const pass_view& v, std::int32_t node, int thread) const {
-  one::run_pass<kind, order>(l, v, node, thread, threads);
+  one::mass_tile tile;
+  if constexpr (kind == pass_kind::accelerations) {
+    // As on a device, the threads of a node share a copy of the masses; here they run one after the other.
+    const std::size_t bytes = tile_bytes(kind, v.n, l.reach);
+    if (bytes > 0 && !one::is_skipped(l, v)) {
+      thread_local std::vector<double> values;
+      if (thread == 0) {
+        values.resize(bytes / sizeof(double));
+        one::copy_masses(l, v, node, 0, 1, values.data());
+      }
+      tile = {values.data(), l.reach};
+    }
+  }
+  one::run_pass<kind, order>(l, v, node, thread, threads, tile);
 }
 
 template <pass_kind kind, int order>
 void pass<kind, order>::on_worker(const pass_view& v, std::int32_t node) const {
-  if (l.may_skip && *v.carried != 0) return;
+  if (one::is_skipped(l, v)) return;
   if constexpr (kind == pass_kind::interactions)
     interactions_on_worker<order>(l, v, node);
+  else if constexpr (kind == pass_kind::translations)
+    translations_on_worker<order>(l, v, node);
   else if constexpr (kind == pass_kind::accelerations)
     accelerations_on_worker<order>(l, v, node);
-  else if constexpr (kind == pass_kind::node_sums)
+  else if constexpr (kind == pass_kind::node_sums || kind == pass_kind::totals)
     for (int sum = 0; sum < threads; ++sum) one::run_pass<kind, order>(l, v, node, sum, threads);
   else
     one::run_pass<kind, order>(l, v, node, 0, 1);
@@ -190,6 +220,10 @@ void pass<kind, order>::on_worker(const pass_view& v, std::int32_t node) const {
 
 std::unique_ptr<portable_code> make_pass(pass_kind kind, const layout& l) {
   switch (kind) {
+    case pass_kind::totals:
+      return device::portable(pass<pass_kind::totals, 0>{l});
+    case pass_kind::mean:
+      return device::portable(pass<pass_kind::mean, 0>{l});
     case pass_kind::masses:
       return device::portable(pass<pass_kind::masses, 0>{l});
     case pass_kind::moments:

@@ -8,7 +8,7 @@
 // Energies and pressures are counted such that E_c and P_c vanish with the density: a constant k in E_c + k, P_c - k
 // changes no motion. So a stiffened gas, p = (gamma - 1) e - gamma p_inf, is an ideal gas here: its energies are
 // counted from that at rest with pressure -p_inf, and its pressures, from -p_inf, are positive. class equation_of_state
-// (star/hydro/equation_of_state.hpp) converts.
+// (star/hydro/state.hpp) converts.
 //
 // Kernels get a gas_law<curve> as template argument and the cold values of each density from at(); a new equation of
 // state of this family is a new curve, and a case in with_eos(). Without a curve all of it costs nothing.

@@ -64,18 +64,34 @@ void eos_options::describe(config_table& table) {
   table.add("eos.p_inf", p_inf, {.unit = "pressure", .help = "stiffened: p_inf, above 0", .min = 0.0});
   table.add("eos.electron_pressure", electron_pressure,
             {.unit = "pressure",
-             .help = "white_dwarf: A of P = A (x (2 x^2 - 3) sqrt(x^2 + 1) + 3 asinh x), 6.002e22 dyn/cm^2",
+             .help = "white_dwarf: A of P = A (x (2 x^2 - 3) sqrt(x^2 + 1) + 3 asinh x), 6.002e22 dyn/cm^2; 0: that "
+                     "value in [units]",
              .min = 0.0});
   table.add("eos.electron_density", electron_density,
             {.unit = "density",
-             .help = "white_dwarf: B of x = (rho / B)^(1/3), 9.739e5 mu_e g/cm^3, with mu_e nucleons per electron",
+             .help = "white_dwarf: B of x = (rho / B)^(1/3), 9.739e5 mu_e g/cm^3, with mu_e nucleons per electron; 0: "
+                     "that value in [units]",
              .min = 0.0});
   table.add("eos.gas_constant", gas_constant,
             {.unit = "pressure/(density temperature)",
-             .help = "radiation: R of p = rho R T + a T^4 / 3, 8.314e7 / mu erg/(g K), with mu nucleons per particle",
+             .help = "radiation: R of p = rho R T + a T^4 / 3, 8.314e7 / mu erg/(g K), with mu nucleons per particle; "
+                     "0: that value in [units], for eos.molecular_weight",
              .min = 0.0});
   table.add("eos.radiation_constant", radiation_constant,
-            {.unit = "pressure/temperature^4", .help = "radiation: a, 7.566e-15 erg/(cm^3 K^4)", .min = 0.0});
+            {.unit = "pressure/temperature^4",
+             .help = "radiation: a, 7.566e-15 erg/(cm^3 K^4); 0: that value in [units]",
+             .min = 0.0});
+  table.add("eos.molecular_weight", molecular_weight,
+            {.unit = "1",
+             .help = "mu, atomic masses per particle of the gas (of a white dwarf: per ion), 0.6 for ionized solar "
+                     "matter; requires [units], and gives temperatures in kelvin; 0: unknown",
+             .min = 0.0,
+             .max = 300.0});
+  table.add("eos.electron_weight", electron_weight,
+            {.unit = "1",
+             .help = "white_dwarf: mu_e, nucleons per electron, for the eos.electron_density that [units] give",
+             .min = 1.0,
+             .max = 4.0});
 }
 
 namespace {
@@ -90,6 +106,13 @@ int index_of(const std::string& value, const char* const (&choices)[N]) {
 
 error wrong(const char* key, const std::string& found, const char* expected) {
   return error{std::string(key) + " is " + found + ": expected " + expected};
+}
+
+/// The options from which the constants of an equation of state follow, for messages.
+std::string source_of(eos_kind kind) {
+  if (kind == eos_kind::white_dwarf) return ", or [units], from which it follows";
+  if (kind == eos_kind::radiation) return ", or [units] and eos.molecular_weight, from which it follows";
+  return "";
 }
 
 }  // namespace
@@ -110,7 +133,7 @@ result<eos_parameters> eos_options::parameters(double gamma) const {
   for (const auto& [key, value, used_by] : all) {
     const std::string found = fmt::format("{:g}", value), name = "eos.kind = \"" + kind + "\"";
     if (used_by == of_kind && !(value > 0.0 && std::isfinite(value)))
-      return wrong(key, found, ("a value above 0, which " + name + " requires").c_str());
+      return wrong(key, found, ("a value above 0, which " + name + " requires" + source_of(of_kind)).c_str());
     if (used_by != of_kind && value != 0.0)
       return wrong(key, found, ("0, because " + name + " does not use it").c_str());
   }

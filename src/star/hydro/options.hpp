@@ -24,6 +24,13 @@ struct integrator {
   double weight[3];       ///< of each stage
   double flux_weight[3];  ///< share of the flux of each stage in the whole step; they sum to one
   double time_share[3];   ///< the state that a stage reads is that at the start of the step + time_share * dt
+
+  /// Share of a change of the state that `stage` computes in the state at the end of the step; 1 after the last stage.
+  constexpr double state_weight(int stage) const {
+    double share = 1.0;
+    for (int later = stage + 1; later < stages; ++later) share *= weight[later];
+    return share;
+  }
 };
 inline constexpr integrator ssp_rk3{3, {1.0, 0.25, 2.0 / 3.0}, {1.0 / 6.0, 1.0 / 6.0, 2.0 / 3.0}, {0.0, 1.0, 0.5}};
 inline constexpr integrator ssp_rk2{2, {1.0, 0.5, 0.0}, {0.5, 0.5, 0.0}, {0.0, 1.0, 0.0}};
@@ -36,6 +43,8 @@ struct eos_options {
   double electron_density = 0.0;    ///< white_dwarf
   double gas_constant = 0.0;        ///< radiation
   double radiation_constant = 0.0;  ///< radiation
+  double molecular_weight = 0.0;    ///< atomic masses per particle of the gas, of a white dwarf's ions; 0: unknown
+  double electron_weight = 2.0;     ///< white_dwarf: nucleons per electron, for the constant that [units] give
 
   void describe(config_table& table);
   /// Errors: one line about the first invalid value, or one that the kind does not use.

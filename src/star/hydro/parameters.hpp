@@ -1,5 +1,5 @@
 // Input and output of the kernels: plain structs and constants without the standard library, because every instruction
-// set's translation unit includes this file (see kernel.hpp).
+// set's translation unit includes this file (see kernel_table).
 //
 // Thread safety: values. Cost: none.
 // Example: star/hydro/test/stage_test.cpp
@@ -107,6 +107,20 @@ struct stage_input {
   const double* potential = nullptr;
 };
 
+/// A sum of doubles in the form of num/exact_sum.hpp, with the same number of limbs.
+struct exact_limbs {
+  static constexpr int count = 70;
+  std::int64_t limb[count] = {};
+};
+
+/// The sums to which kernels add what floors change: of each variable the integral over the floored cells, of the
+/// angular momentum about the origin in place of the spin.
+struct floor_sums {
+  exact_limbs* sums = nullptr;        ///< [n_var]; nullptr: not requested
+  double weight = 1.0;                ///< integrator::state_weight()
+  const double* potential = nullptr;  ///< stage_input::potential: the energy is then with that of added mass
+};
+
 /// Output of a stage.
 struct stage_output {
   double* u_new = nullptr;  ///< [n_var][n][n][n]; may be u_old
@@ -117,11 +131,13 @@ struct stage_output {
   /// With a potential, [axis][n][n][n]: the sum over the two faces of a cell along the axis of its share of the mass
   /// flux times the difference of the potential. The energy changes by -weight * dt / dx times the sum over the axes.
   double* work = nullptr;
+  floor_sums added;  ///< requested sums; with several blocks that share them: one thread at a time
 
   double max_signal_rate = 0.0;      ///< of u_new: largest sum over axes of (|v| + c) / dx; dt = cfl / rate
   std::int64_t density_floors = 0;   ///< cells of u_new raised to the floor
   std::int64_t pressure_floors = 0;  ///< cells of u_new whose internal energy was raised
   std::int64_t input_floors = 0;     ///< cells of the tile, ghost cells included, floored before reconstruction
+  std::int64_t added_terms = 0;      ///< number of terms added to `added`
   int first_bad_cell = -1;           ///< (k * n + j) * n + i of the first cell not finite or not positive, or -1
 };
 
@@ -130,5 +146,33 @@ struct cell_box {
   int lower[3];
   int upper[3];
 };
+
+enum class isa : int;  // star/hydro/stage.hpp
+
+/// The kernels of one instruction set. kernel/kernel_table.hpp is compiled once per instruction set, with PLX_HYDRO_ISA
+/// set to its namespace and its own -march.
+///
+/// Code for a wider instruction set must not be linked into the rest of the program: everything in those translation
+/// units except the table is in an unnamed namespace, and they include no inline functions that the linker could share
+/// (the test star_hydro.weak_symbols searches for such).
+struct kernel_table {
+  void (*advance)(const hydro_parameters&, const stage_input&, stage_output&, double* scratch);
+  void (*check)(const hydro_parameters&, double* u, int n, const block_place&, const cell_box&, stage_output&);
+  std::size_t (*scratch_doubles)(const hydro_parameters&, int n);
+  double (*power)(double x, double y);  ///< x^y as computed by the kernels, x > 0
+
+  /// nullptr if this build does not have them; see available_isas() for what the machine supports.
+  static const kernel_table* of(isa which) noexcept;
+};
+
+namespace isa_baseline {
+extern const kernel_table table;
+}
+namespace isa_avx2 {
+extern const kernel_table table;
+}
+namespace isa_avx512 {
+extern const kernel_table table;
+}
 
 }  // namespace plx::star

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "star/hydro/equation_of_state.hpp"
+#include "star/hydro/state.hpp"
 
 namespace plx::star::models {
 

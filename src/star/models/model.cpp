@@ -109,12 +109,7 @@ namespace {
 
 using numbers = std::vector<double>;
 
-std::vector<mesh::variable> variables() {
-  std::vector<mesh::variable> all(4);
-  const char* names[] = {"potential", "slope_x", "slope_y", "slope_z"};
-  for (std::size_t v = 0; v < 4; ++v) all[v].name = names[v];
-  return all;
-}
+std::vector<mesh::field_info> fields() { return {{"potential"}, {"slope_x"}, {"slope_y"}, {"slope_z"}}; }
 
 numbers of_domain(const mesh::domain& d) {
   numbers n{static_cast<double>(d.block_size), static_cast<double>(d.max_level)};
@@ -189,7 +184,7 @@ std::vector<iteration> iterations_of(const numbers& n) {
 
 result<void> write_model(const std::string& path, const model& m, const model_origin& origin) {
   const mesh::block_mesh& mesh = m.field->mesh();
-  mesh::arena values(variables(), mesh.block_size());
+  mesh::arena values(fields(), mesh.block_size());
   values.resize(mesh.slot_count());
   for (const mesh::slot_id b : mesh.blocks())
     std::copy_n(m.field->block(b), 4 * static_cast<std::size_t>(values.cells()), values.block(b));
@@ -245,7 +240,7 @@ result<model> read_model(const std::string& path, std::string* identity) {
   if (!box) return error{path + ": " + box.error().message};
   auto mesh = mesh::block_mesh::from_leaves(*box, c->leaves);
   if (!mesh) return error{path + ": " + mesh.error().message};
-  mesh::arena values(variables(), mesh->block_size());
+  mesh::arena values(fields(), mesh->block_size());
   values.resize(mesh->slot_count());
   if (auto read = mesh::read_values(path, *mesh, values); !read) return read.error();
   m.field = std::make_unique<tree_field>(*mesh);

@@ -7,6 +7,7 @@
 
 #include "star/models/self_consistent.hpp"
 #include "star/models/solver.hpp"
+#include "star/units/code_units.hpp"
 
 namespace plx::star::models {
 
@@ -16,9 +17,6 @@ double roche_radius(double q) {
 }
 
 namespace {
-
-// A number this large is a mass in grams or a length in centimetres.
-constexpr double cgs_mass = 1e25, cgs_length = 1e6;
 
 std::string of_star(const request& q, const char* key, std::size_t s) {
   return q.stars.size() == 1 ? fmt::format("{}.{}", q.section, key) : fmt::format("{}.{}[{}]", q.section, key, s);
@@ -33,21 +31,32 @@ double box_width(const request& q) {
   return least;
 }
 
+// The separation of a Kepler orbit with this angular momentum or period; otherwise as requested.
+double separation_of(const request& q, double total_mass, double product_of_masses) {
+  const double constant = q.gravity.constant;
+  if (q.period > 0.0) return std::cbrt(constant * total_mass * std::pow(q.period / (2.0 * std::numbers::pi), 2));
+  if (!(q.angular_momentum > 0.0)) return q.separation;
+  const double j = q.angular_momentum * total_mass / product_of_masses;
+  return j * j / (constant * total_mass);
+}
+
 result<void> check_units(const request& q) {
   for (std::size_t s = 0; s < q.stars.size(); ++s)
-    if (const double mass = q.stars[s].mass; mass > cgs_mass)
-      return error{
-          fmt::format("{} = {:g}: expected code units, found a number as of a mass in grams; divide it by the unit of "
-                      "[units], as in "
-                      "0.6 with units.mass = \"Msun\"",
-                      key_of_mass(q, s), mass)};
-  const double length = std::max(q.separation, q.radius);
-  if (length > cgs_length * box_width(q))
+    if (auto fine = expect_code_mass(key_of_mass(q, s), q.stars[s].mass); !fine) return fine;
+  const std::string key = fmt::format("{}.{}", q.section, q.separation > q.radius ? "separation" : "radius");
+  if (auto fine = expect_code_length(key, std::max(q.separation, q.radius), box_width(q)); !fine) return fine;
+  // With none or several of them, check_orbit() reports it.
+  if (q.stars.size() != 2 || (q.separation > 0.0) + (q.angular_momentum > 0.0) + (q.period > 0.0) != 1) return {};
+  double total = 0.0, product = 1.0;
+  for (const star_request& r : q.stars) total += r.mass, product *= r.mass;
+  if (!(product > 0.0)) return {};  // check_matter() reports it
+  const double separation = separation_of(q, total, product);
+  if (q.separation == 0.0 && separation > 2.0 * box_width(q))
     return error{
-        fmt::format("{}.{} = {:g}: expected code units, as mesh.lower and mesh.upper, found a number as of a length in "
-                    "centimetres; "
-                    "divide it by the unit of [units]",
-                    q.section, q.separation > q.radius ? "separation" : "radius", length)};
+        fmt::format("{0}.{1} = {2:g}: expected code units, found that of an orbit with the separation {3:.4g} in a box "
+                    "{4:.4g} wide; divide a value in CGS by the unit of [units], or enlarge the box",
+                    q.section, q.period > 0.0 ? "period" : "angular_momentum",
+                    q.period > 0.0 ? q.period : q.angular_momentum, separation, box_width(q))};
   return {};
 }
 
@@ -193,14 +202,7 @@ first_guess guess(const request& q) {
   const double constant = q.gravity.constant;
   double total = 0.0;
   for (const star_request& r : q.stars) total += r.mass;
-  g.separation = q.separation;
-  if (q.stars.size() == 2 && q.angular_momentum > 0.0) {
-    const double reduced = q.stars[0].mass * q.stars[1].mass / total;
-    const double j = q.angular_momentum / reduced;
-    g.separation = j * j / (constant * total);
-  }
-  if (q.stars.size() == 2 && q.period > 0.0)
-    g.separation = std::cbrt(constant * total * std::pow(q.period / (2.0 * std::numbers::pi), 2));
+  g.separation = q.stars.size() == 2 ? separation_of(q, total, q.stars[0].mass * q.stars[1].mass) : q.separation;
   g.spheres.resize(q.stars.size());
   for (const bool with_filling : {true, false})
     for (std::size_t s = 0; s < q.stars.size(); ++s) {

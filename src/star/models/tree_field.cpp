@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 #include "star/gravity/lattice.hpp"
 #include "star/gravity/passes.hpp"
 #include "star/models/solver.hpp"

@@ -151,15 +151,7 @@ std::span<const analysis_entry> all_analyses() {
 }
 
 result<std::unique_ptr<analysis>> make_analysis(std::string_view name) {
-  std::string known;
-  for (const analysis_entry& a : all_analyses()) {
-    if (a.name == name) {
-      if (auto made = a.make(); made != nullptr) return made;
-      return error{"analysis '" + std::string(name) + "': expected an object from its registered function, found null"};
-    }
-    known += (known.empty() ? "" : ", ") + std::string(a.name);
-  }
-  return error{"output.analysis: expected names among " + known + "; found '" + std::string(name) + "'"};
+  return make_entry<analysis>("analysis", "output.analysis: expected names among", all_analyses(), name);
 }
 
 result<void> check_columns(std::string_view name, const analysis& a) {

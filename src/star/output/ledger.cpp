@@ -8,6 +8,8 @@
 
 #include "base/assert.hpp"
 #include "base/text.hpp"
+#include "probe/live/live_json.hpp"
+#include "star/hydro/state.hpp"
 #include "star/step/gas_step.hpp"
 
 namespace plx::star {
@@ -15,7 +17,6 @@ namespace plx::star {
 namespace {
 
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
-constexpr const char* axis_names[] = {"x", "y", "z"};
 
 double half_width(const mesh::domain& box) {
   double most = 0.0;
@@ -30,8 +31,6 @@ bool is_open(const mesh::domain& box, int axis) {
   };
   return open(2 * axis) && open(2 * axis + 1);
 }
-
-std::string json_number(double x) { return std::isfinite(x) ? fmt::format("{}", x) : "null"; }
 
 std::string text_of(double x) {
   if (std::isnan(x)) return "-";
@@ -48,6 +47,7 @@ const char* name_of(ledger_row::rule r) {
 ledger::ledger(const input& in, const setup& s)
     : in_(in),
       setup_(s),
+      fields_(fields_of(s.hydro)),
       sums_(sum_names(s.modules)),
       has_gravity_(in.gravity.self),
       has_point_mass_(in.point_mass.mass > 0.0),
@@ -69,6 +69,7 @@ double ledger::driven_energy(const values& v) const { return sum_of(v, "driving_
 
 void ledger::take(const values& v) {
   PLX_ASSERT(v.totals.size() == v.left.size() + sums_.size(), v.totals.size());
+  PLX_ASSERT_EQ(v.added.size(), v.left.size());
   if (!has_start()) start_ = v;
   now_ = v;
   if (!has_gravity_ && !has_point_mass_) return;
@@ -79,8 +80,12 @@ void ledger::take(const values& v) {
     // The sums of modules are those of a step. Without a point mass the first step knows the start.
     const bool knows_start = has_gravity_ && !has_point_mass_ && v.step == start_.step + 1;
     const values& from = knows_start ? start_ : v;
-    energy_ = {from.totals[i_energy], knows_start ? gravity_before : potential_now, from.left[i_energy],
-               driven_energy(from), static_cast<double>(from.step)};
+    energy_ = {from.totals[i_energy],
+               knows_start ? gravity_before : potential_now,
+               from.left[i_energy],
+               driven_energy(from),
+               static_cast<double>(from.step),
+               from.added[i_energy]};
   } else if (has_gravity_ && step == last_step_ + 1.0) {
     regrids_.add(gravity_before - last_gravity_);
   } else if (has_gravity_ && step > last_step_ && setup_.domain.max_level > 0) {
@@ -122,19 +127,19 @@ std::string ledger::why_open(int axis, bool turns) const {
   return "";
 }
 
-ledger_row ledger::row_of(int variable, std::string quantity, double scale, std::string_view relative_to) const {
-  const auto v = static_cast<std::size_t>(variable);
+ledger_row ledger::row_of(int field, double scale, std::string_view relative_to) const {
+  const auto v = static_cast<std::size_t>(field);
   ledger_row r;
-  r.quantity = std::move(quantity);
+  r.quantity = fields_[v].total;
   r.start = start_.totals[v], r.change = now_.totals[v] - start_.totals[v];
   r.boundaries = start_.left[v] - now_.left[v];
+  r.floors = now_.added[v] - start_.added[v];
   r.scale = scale > 0.0 ? scale : 1.0, r.relative_to = scale > 0.0 ? relative_to : "1";
   return r;
 }
 
 ledger_row ledger::momentum_row(int axis) const {
-  ledger_row r =
-      row_of(i_momentum + axis, std::string("momentum_") + axis_names[axis], momentum_scale(), "sqrt(2 M E)");
+  ledger_row r = row_of(i_momentum + axis, momentum_scale(), "sqrt(2 M E)");
   r.note = why_open(axis, false);
   if (!r.note.empty()) r.conserved = ledger_row::rule::open;
   return r;
@@ -142,14 +147,20 @@ ledger_row ledger::momentum_row(int axis) const {
 
 ledger_row ledger::energy_row() const {
   const bool has_potential = has_gravity_ || has_point_mass_;
-  ledger_row r = row_of(i_energy, "energy", energy_scale(), has_potential ? "|gas| + |potential|" : "start");
+  ledger_row r = row_of(i_energy, energy_scale(), has_potential ? "|gas| + |potential|" : "start");
   if (has_potential) {
-    const bool known = energy_.step >= 0.0;
+    const double start = static_cast<double>(start_.step), now = static_cast<double>(now_.step);
+    const bool at_one_step = energy_.step == now && now > start;  // the change over no step is not that of the run
+    const bool known = energy_.step >= 0.0 && !at_one_step;
     r.start = known ? energy_.gas + energy_.potential : unknown;
     r.change = now_.totals[i_energy] + potential(now_) - r.start;
     r.boundaries = energy_.left - now_.left[i_energy];
+    r.floors = now_.added[i_energy] - energy_.added;
     r.regrids = all_regrids_known_ ? regrids_.value() : unknown;
-    if (!known) r.note = "the potential is not known before the first step";
+    if (!known)
+      r.note = !at_one_step      ? "the potential is not known before the first step"
+               : now > start + 1 ? "the potential is known at one step only: output.history_interval is too long"
+                                 : "the potential is known after the first step only: a longer run shows the change";
     if (known && !all_regrids_known_) r.note = "regrids are not known: output.history_interval above 1";
   }
   r.sources = driven_energy(now_) - (has_potential ? energy_.sources : driven_energy(start_));
@@ -186,8 +197,7 @@ ledger_row ledger::spin_row(int axis) const {
   const double own = std::abs(start_.totals[static_cast<std::size_t>(first + axis)]);
   const double largest = momentum_scale() * half_width(setup_.domain);
   const bool turns = own > 1e-9 * largest;
-  ledger_row r = row_of(first + axis, std::string("total_angular_momentum_") + axis_names[axis], turns ? own : largest,
-                        turns ? "start" : "sqrt(2 M E) R");
+  ledger_row r = row_of(first + axis, turns ? own : largest, turns ? "start" : "sqrt(2 M E) R");
   if (axis == 2) r.sources = sum_of(now_, "driving_angular_momentum") - sum_of(start_, "driving_angular_momentum");
   r.note = why_open(axis, true);
   if (!r.note.empty()) r.conserved = ledger_row::rule::open;
@@ -201,19 +211,18 @@ std::vector<ledger_row> ledger::rows() const {
       std::all_of(modules.begin(), modules.end(), [](const step_module* m) { return m->keeps_mass(); });
   const double mass = std::abs(start_.totals[i_density]);
   std::vector<ledger_row> all;
-  const auto add_mass = [&](int variable, std::string quantity, double scale, std::string_view relative_to) {
-    ledger_row& r = all.emplace_back(row_of(variable, std::move(quantity), scale, relative_to));
+  const auto add_mass = [&](int field, std::string_view relative_to) {
+    ledger_row& r = all.emplace_back(row_of(field, mass, relative_to));
     if (keeps_mass) return;
     r.conserved = ledger_row::rule::open;
     r.note = "source terms of the problem";
   };
-  add_mass(i_density, "mass", mass, "start");
+  add_mass(i_density, "start");
   for (int axis = 0; axis < 3; ++axis) all.push_back(momentum_row(axis));
   if (has_rotation()) all.push_back(rotation_row());
   for (int axis = 0; axis < 3 && setup_.hydro.spin; ++axis) all.push_back(spin_row(axis));
   all.push_back(energy_row());
-  for (int s = 0; s < setup_.hydro.n_species; ++s)
-    add_mass(i_species + s, fmt::format("species_{}", s), mass, "the mass");
+  for (int s = 0; s < setup_.hydro.n_species; ++s) add_mass(i_species + s, "the mass");
   return all;
 }
 
@@ -223,14 +232,17 @@ std::string ledger::text() const {
   const auto is_used = [&](double ledger_row::*part) {
     return std::any_of(all.begin(), all.end(), [&](const ledger_row& r) { return r.*part != 0.0; });
   };
-  const bool sources = is_used(&ledger_row::sources), regrids = is_used(&ledger_row::regrids);
+  const bool by_floors = is_used(&ledger_row::floors), sources = is_used(&ledger_row::sources),
+             regrids = is_used(&ledger_row::regrids);
   const std::string title = start_.step > 0 ? fmt::format("since step {}", start_.step) : "conservation";
   std::string lines = fmt::format("{:<24}{:>13}{:>12}{:>12}", title, "start", "change", "boundaries");
+  if (by_floors) lines += fmt::format("{:>12}", "floors");
   if (sources) lines += fmt::format("{:>12}", "sources");
   if (regrids) lines += fmt::format("{:>12}", "regrids");
   lines += fmt::format("{:>12}  relative to\n", "remainder");
   for (const ledger_row& r : all) {
     lines += fmt::format("{:<24}{:>13.6g}{:>12}{:>12}", r.quantity, r.start, text_of(r.change), text_of(r.boundaries));
+    if (by_floors) lines += fmt::format("{:>12}", text_of(r.floors));
     if (sources) lines += fmt::format("{:>12}", text_of(r.sources));
     if (regrids) lines += fmt::format("{:>12}", text_of(r.regrids));
     const bool judged = r.conserved != ledger_row::rule::open;
@@ -239,8 +251,7 @@ std::string ledger::text() const {
   }
   const auto [density, pressure, input] = floors();
   if (density + pressure > 0)
-    lines += fmt::format("floors raised the density of {} and the pressure of {}: their part is in the remainder\n",
-                         plural(density, "cell"), pressure);
+    lines += fmt::format("floors raised the density of {} and the pressure of {}\n", plural(density, "cell"), pressure);
   return lines;
 }
 
@@ -253,13 +264,15 @@ std::string ledger::json() const {
     const double remainder = judged ? r.remainder() : unknown;
     fmt::format_to(
         std::back_inserter(list),
-        "{}\n    {{\"quantity\": {}, \"start\": {}, \"change\": {}, \"boundaries\": {}, \"sources\": {}, "
+        "{}\n    {{\"quantity\": {}, \"start\": {}, \"change\": {}, \"boundaries\": {}, \"floors\": {}, \"sources\": "
+        "{}, "
         "\"regrids\": {}, \"remainder\": {}, \"scale\": {}, \"relative_to\": {}, \"relative\": {}, \"conserved\": {}, "
         "\"note\": {}}}",
-        list.empty() ? "" : ",", json_text(r.quantity), json_number(r.start), json_number(r.change),
-        json_number(r.boundaries), json_number(r.sources), json_number(r.regrids), json_number(remainder),
-        json_number(r.scale), json_text(std::string(r.relative_to)), json_number(remainder / r.scale),
-        json_text(name_of(r.conserved)), json_text(r.note));
+        list.empty() ? "" : ",", json_text(r.quantity), probe::json_number(r.start), probe::json_number(r.change),
+        probe::json_number(r.boundaries), probe::json_number(r.floors), probe::json_number(r.sources),
+        probe::json_number(r.regrids), probe::json_number(remainder), probe::json_number(r.scale),
+        json_text(std::string(r.relative_to)), probe::json_number(remainder / r.scale), json_text(name_of(r.conserved)),
+        json_text(r.note));
   }
   return fmt::format(
       "\"floors\": {{\"density\": {}, \"pressure\": {}, \"input\": {}}},\n  \"conservation_since_step\": {},\n"
@@ -290,6 +303,8 @@ std::vector<double> ledger::state() const {
                           rotation_[1]};
   all.insert(all.end(), start_.totals.begin(), start_.totals.end());
   all.insert(all.end(), start_.left.begin(), start_.left.end());
+  all.insert(all.end(), start_.added.begin(), start_.added.end());
+  all.push_back(energy_.added);
   return all;
 }
 
@@ -297,18 +312,20 @@ bool ledger::restore(std::span<const double> state) {
   constexpr std::size_t head = 19;
   const auto n_left = static_cast<std::size_t>(variable_count(setup_.hydro));
   const std::size_t n_totals = n_left + sums_.size();
-  if (state.size() != head + n_totals + n_left || state[0] != static_cast<double>(n_totals) ||
+  if (state.size() != head + n_totals + 2 * n_left + 1 || state[0] != static_cast<double>(n_totals) ||
       state[1] != (has_gravity_ ? 1.0 : 0.0) || state[2] != (has_point_mass_ ? 1.0 : 0.0))
     return false;
   start_.step = static_cast<std::int64_t>(state[3]);
   for (std::size_t i = 0; i < 3; ++i) start_.floors[i] = static_cast<std::int64_t>(state[4 + i]);
-  energy_ = {state[7], state[8], state[9], state[10], state[11]};
+  energy_ = {state[7], state[8], state[9], state[10], state[11], state.back()};
   regrids_.sum = state[12], regrids_.lost = state[13];
   last_gravity_ = state[14], last_step_ = state[15], all_regrids_known_ = state[16] != 0.0;
   rotation_ = {state[17], state[18]};
-  const auto totals = state.subspan(head, n_totals), left = state.subspan(head + n_totals);
+  const auto totals = state.subspan(head, n_totals), left = state.subspan(head + n_totals, n_left);
+  const auto added = state.subspan(head + n_totals + n_left, n_left);
   start_.totals.assign(totals.begin(), totals.end());
   start_.left.assign(left.begin(), left.end());
+  start_.added.assign(added.begin(), added.end());
   now_ = start_;
   return true;
 }

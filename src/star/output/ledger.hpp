@@ -1,5 +1,5 @@
 // The ledger of a run: the change of mass, momentum, angular momentum, energy and species since the start, its known
-// parts (boundaries, sources, regrids), and the remainder: what the scheme has lost, and what floors have added.
+// parts (boundaries, floors, sources, regrids), and the remainder: what the scheme has lost.
 //
 // Thread safety: values. Cost: some additions per row of history.csv. Example: star/output/test/ledger_test.cpp
 #pragma once
@@ -26,16 +26,22 @@ struct ledger_row {
   };
 
   std::string quantity;
-  double start = 0.0, change = 0.0;                       ///< since the start
-  double boundaries = 0.0, sources = 0.0, regrids = 0.0;  ///< known parts of the change
-  double scale = 1.0;                                     ///< of the relative remainder, above 0
-  std::string_view relative_to;                           ///< what the scale is
+  double start = 0.0, change = 0.0;  ///< since the start
+  /// Known parts of the change.
+  double boundaries = 0.0, floors = 0.0, sources = 0.0, regrids = 0.0;
+  double scale = 1.0;            ///< of the relative remainder, above 0
+  std::string_view relative_to;  ///< what the scale is
   rule conserved = rule::exact;
   std::string note;  ///< "" if the row needs none
 
   /// What is left of the change; an unknown flow through boundaries (NaN) is in it.
-  double remainder() const { return change - (std::isnan(boundaries) ? 0.0 : boundaries) - sources - regrids; }
+  double remainder() const { return change - (std::isnan(boundaries) ? 0.0 : boundaries) - floors - sources - regrids; }
   double relative() const { return remainder() / scale; }
+  /// The part of the change that makes the state another one than that of the problem: what floors have added, and the
+  /// remainder if the scheme conserves the quantity to rounding.
+  double relative_error() const {
+    return (std::abs(floors) + (conserved == rule::exact ? std::abs(remainder()) : 0.0)) / scale;
+  }
 };
 
 class ledger {
@@ -46,6 +52,7 @@ class ledger {
     std::vector<double> totals;          ///< simulation::totals()
     std::vector<double> left;            ///< outflow by variable
     std::array<std::int64_t, 3> floors;  ///< applied to density, pressure, input
+    std::vector<double> added;           ///< by floors, by variable: floor_amounts
   };
 
   /// Requires: s = in.prepare(); both outlive the ledger.
@@ -75,7 +82,7 @@ class ledger {
  private:
   /// The total energy from which changes count: it is known when the potential energy is.
   struct energy_start {
-    double gas = 0.0, potential = 0.0, left = 0.0, sources = 0.0, step = -1.0;
+    double gas = 0.0, potential = 0.0, left = 0.0, sources = 0.0, step = -1.0, added = 0.0;
   };
   int sum_at(std::string_view name) const;
   double sum_of(const values& v, std::string_view name) const;
@@ -83,7 +90,7 @@ class ledger {
   double driven_energy(const values& v) const;
   double energy_scale() const;
   double momentum_scale() const;
-  ledger_row row_of(int variable, std::string quantity, double scale, std::string_view relative_to) const;
+  ledger_row row_of(int field, double scale, std::string_view relative_to) const;
   ledger_row momentum_row(int axis) const;
   ledger_row energy_row() const;
   ledger_row rotation_row() const;
@@ -92,6 +99,7 @@ class ledger {
 
   const input& in_;
   const setup& setup_;
+  std::vector<mesh::field_info> fields_;
   std::vector<std::string> sums_;  // names
   bool has_gravity_, has_point_mass_;
   values start_, now_;

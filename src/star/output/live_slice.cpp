@@ -9,8 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "probe/live/live_json.hpp"
 #include "rt/runtime.hpp"
 #include "session/session.hpp"
+#include "star/driver/balancer.hpp"
 #include "star/driver/simulation.hpp"
 
 namespace plx::star {
@@ -61,7 +63,7 @@ class painter {
     picture_.width = x_.n, picture_.height = y_.n;
     picture_.values.assign(static_cast<std::size_t>(x_.n) * static_cast<std::size_t>(y_.n),
                            std::numeric_limits<float>::quiet_NaN());
-    sim_.costs().collect(sim_.tasks().recorder());
+    sim_.collect_costs();
     for (const mesh::slot_id slot : sim_.state().own()) block(slot);
     return std::move(picture_);
   }

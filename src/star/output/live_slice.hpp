@@ -1,11 +1,14 @@
-// The density in the plane through the middle of the box, with the outlines and costs of blocks: for the live page.
+// The picture of the live page: the density in the plane through the middle of the box, with the outlines and costs of
+// blocks.
 //
-// Thread safety: between steps, by the thread that steps. Cost: none while the page has no viewer; otherwise, at most
-// once a second, one pass over the blocks' costs and at most 256^2 cells. It changes nothing. Example:
+// Thread safety: called between steps, by the thread that steps. Cost: none while the page has no viewer; otherwise, at
+// most once a second, one pass over the blocks' costs and at most 256^2 cells. Example:
 // star/output/test/live_slice_test.cpp
 #pragma once
 
-#include "probe/live/live_json.hpp"
+namespace plx::probe {
+struct live_picture;
+}
 
 namespace plx::star {
 

@@ -1,24 +1,54 @@
 #include "star/output/run_files.hpp"
 
-#include <cmath>
+#include <fmt/format.h>
 #include <random>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/text.hpp"
 #include "io/run_table.hpp"
 #include "mesh/files/athdf.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/live/live_json.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/settings.hpp"
 #include "rt/runtime.hpp"
+#include "session/diagnose_log.hpp"
+#include "star/diagnostics/light_curve.hpp"
 #include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
+#include "star/hydro/stage.hpp"
 #include "star/output/trace_window.hpp"
 
 namespace plx::star {
+
+std::string run_summary::json(const run_request& r) const {
+  std::string known;
+  for (const named_value& v : references)
+    known += fmt::format("{}{}: {}", known.empty() ? "" : ", ", json_text(v.name), probe::json_number(v.value));
+  std::string sizes;
+  if (code_units.known)
+    sizes = fmt::format("\"length_cm\": {}, \"mass_g\": {}, \"time_s\": {}", probe::json_number(code_units.length_cm),
+                        probe::json_number(code_units.mass_g), probe::json_number(code_units.time_s));
+  if (kelvin > 0.0) sizes += fmt::format(", \"temperature_K\": {}", probe::json_number(kelvin));
+  return fmt::format(
+      "{{\n  \"program\": \"plx-star\",\n  \"version\": {},\n  \"problem\": {},\n"
+      "  \"build\": {{\"compiler\": {}, \"type\": {}, \"git\": {}, \"isa\": {}}},\n"
+      "  \"machine\": {},\n  \"process\": {},\n"
+      "  \"localities\": {},\n  \"workers\": {},\n  \"status\": {},\n  \"message\": {},\n  \"started\": {},\n"
+      "  \"wall_s\": {},\n  \"simulation_s\": {},\n  \"steps\": {},\n  \"time\": {},\n  \"cells\": {},\n"
+      "  \"blocks\": {},\n  \"cell_updates\": {},\n  \"resumed_at_step\": {},\n  \"measurement_cost_percent\": {},\n"
+      "  \"units\": {{{}}},\n  \"references\": {{{}}},\n  \"changed_options\": {},\n  {}\n}}\n",
+      json_text(r.version), json_text(problem), json_text(r.compiler), json_text(r.build_type), json_text(r.git),
+      json_text(std::string(name_of(active_isa()))), json_of(machine), json_of(process), localities, workers,
+      json_text(status), json_text(message), json_text(started), probe::json_number(wall_s),
+      probe::json_number(simulation_s), steps, probe::json_number(time), cells, blocks, cell_updates,
+      resumed_at_step < 0 ? std::string("null") : fmt::format("{}", resumed_at_step),
+      probe::json_number(measurement_cost_percent), sizes, known, r.changed_options, conservation);
+}
 
 namespace {
 
@@ -45,15 +75,18 @@ run_files::run_files(simulation& sim, const run_request& request)
                                                                                   : trace_window::steps::windows,
                                              measured_ + "/trace.plxt", static_cast<unsigned>(net().here()),
                                              static_cast<unsigned>(net().count()))),
-      diagnosis_(sim.tasks().recorder(), sim.tasks().counters()),
+      diagnosis_(std::make_unique<probe::diagnose_log>(sim.tasks().recorder(), sim.tasks().counters())),
       begin_s_(monotonic_seconds()),
       ledger_(sim.options(), sim.settings()) {
   for (const std::string& name : sim.options().output.analysis) analyses_.push_back(make_analysis(name).value());
   if (sim.options().diagnostics.stars > 0)
     diagnostics_ =
         std::make_unique<star_diagnostics>(sim.state(), sim.options(), sim.settings(), sim.tasks().worker_count());
+  if (sim.options().light.interval > 0)
+    light_ = std::make_unique<light_curve>(sim.state(), sim.options().light, sim.settings());
   summary_.problem = sim.options().problem_name;
   summary_.code_units = sim.settings().code_units;
+  summary_.kelvin = sim.settings().kelvin;
   summary_.workers = sim.tasks().worker_count();
   summary_.localities = net().count();
 }
@@ -157,11 +190,12 @@ result<void> run_files::begin() {
       log_warning("--trace has no effect together with PLX_TRACE=1: the trace is in '{}'",
                   sim_.tasks().options().measure->output);
     if (auto r = window_->begin(); !r) return r;
-    if (!is_root(net())) return {};
+    begun_ = !is_root(net());
+    if (begun_) return {};
     if (auto r = write_file(folder_.file("config.toml"), sim_.options().table.toml()); !r) return r;
     begun_ = true;
     if (auto r = write_summary("running", ""); !r) return r;
-    if (auto r = write_diagnostics_columns(); !r) return r;
+    if (auto r = write_columns(); !r) return r;
     for (const auto& [table, bytes] : kept)
       if (auto r = shorten_file(folder_.file(table), bytes); !r) return r;
     return {};
@@ -175,6 +209,7 @@ result<void> run_files::begin() {
   if (auto r = append_history(); !r) return r;
   if (auto r = append_analyses(); !r) return r;
   if (auto r = append_diagnostics(); !r) return r;
+  if (auto r = append_light(); !r) return r;
   if (sim_.options().output.mesh_at_start)
     if (auto r = write_mesh(); !r) return r;
   return write_all_series();
@@ -204,6 +239,8 @@ result<void> run_files::after_step(std::uint32_t wished) {
     if (auto r = append_analyses(); !r) return r;
   if (sim_.steps() % sim_.options().diagnostics.interval == 0)
     if (auto r = append_diagnostics(); !r) return r;
+  if (const std::int64_t every = sim_.options().light.interval; every > 0 && sim_.steps() % every == 0)
+    if (auto r = append_light(); !r) return r;
   const double before = checked_time_;
   if (mesh_is_due())
     if (auto r = write_mesh(); !r) return r;
@@ -213,7 +250,7 @@ result<void> run_files::after_step(std::uint32_t wished) {
   window_->after_step(sim_.steps());
   if (wall_s() - diagnosed_s_ >= 0.1) {
     diagnosed_s_ = wall_s();
-    diagnosis_.sample();
+    diagnosis_->sample();
   }
   return (wished & wish_checkpoint) != 0 && !is_over_limit() ? write_checkpoint() : result<void>();
 }
@@ -225,6 +262,7 @@ result<void> run_files::end(const std::string& status, const std::string& messag
   if (auto r = append_history(); !r) return r;
   if (auto r = append_analyses(); !r) return r;
   if (auto r = append_diagnostics(); !r) return r;
+  if (auto r = append_light(); !r) return r;
   if (auto r = append_counters(); !r) return r;
   if (auto r = write_mesh(); !r) return r;
   if (auto r = write_all_series(); !r) return r;

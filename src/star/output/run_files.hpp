@@ -24,23 +24,30 @@
 #include <utility>
 #include <vector>
 
-#include "session/diagnose_log.hpp"
+#include "io/run_json.hpp"
 #include "star/driver/agreement.hpp"
+#include "star/driver/run.hpp"
 #include "star/output/analysis.hpp"
 #include "star/output/ledger.hpp"
-#include "star/output/mesh_output.hpp"
 #include "star/output/run_folder.hpp"
-#include "star/output/run_summary.hpp"
 #include "star/output/series/series_list.hpp"
+#include "star/output/series/variables.hpp"
+#include "star/problems/problem.hpp"
 
 namespace plx::mesh {
 struct checkpoint;
 struct checkpoint_state;
 }  // namespace plx::mesh
 
+namespace plx::probe {
+class diagnose_log;
+}
+
 namespace plx::star {
 
+class gravity_field;
 class simulation;
+class light_curve;
 class star_diagnostics;
 class trace_window;
 
@@ -51,6 +58,35 @@ enum run_wish : std::uint32_t {
   wish_picture = 4,        ///< the live page has a viewer
   wish_no_more_files = 8,  ///< a file could not be written
   wish_series = 16         ///< a file of an output series is due by wall time
+};
+
+/// The configuration, size and end of a run, as one JSON object: run.json.
+struct run_summary {
+  std::string problem, status = "running", message, started = utc_now();
+  machine_facts machine = this_machine();
+  process_facts process = this_process();  ///< the root's
+  unsigned workers = 0;                    ///< of this locality
+  int localities = 1;
+  double wall_s = 0.0, simulation_s = 0.0, time = 0.0, measurement_cost_percent = 0.0;
+  std::int64_t steps = 0, cells = 0, blocks = 0, cell_updates = 0, resumed_at_step = -1;
+  units code_units;
+  double kelvin = 0.0;                  ///< setup::kelvin
+  std::string conservation;             ///< ledger::json()
+  std::vector<named_value> references;  ///< known numbers of the exact solution at this time
+
+  std::string json(const run_request& request) const;
+};
+
+/// Fractions of time without work, 0 to 1.
+struct idle_rates {
+  std::vector<double> workers;
+  double locality = 0.0;  ///< of all its workers together
+};
+
+struct mesh_content {
+  std::vector<output_variable> variables;
+  bool single_precision = true;
+  const gravity_field* gravity = nullptr;  ///< if need_gravity(variables)
 };
 
 class run_files {
@@ -106,22 +142,22 @@ class run_files {
   result<void> write_due_series(double before, std::uint32_t wished);
   result<void> write_all_series();
   result<void> write_series(output_series& s);
-  result<void> write_pixels(const std::string& path, const output_series& s);
-  result<void> write_shells(const std::string& path, const output_series& s);
-  result<void> write_tracers(const std::string& path, const output_series& s);
+  result<void> write_pixels(const std::string& path, const output_series& s, const gravity_field* gravity);
+  result<void> write_shells(const std::string& path, const output_series& s, const gravity_field* gravity);
+  result<void> write_tracers(const std::string& path, const output_series& s, const gravity_field* gravity);
   result<void> write_parts_of_checkpoint(const std::string& path, const mesh::checkpoint_state& state);
   template <class Part, class Whole>
   result<void> write_together(const std::string& path, Part&& write_part, Whole&& write_whole);
   result<void> append_history();
   result<void> append_analyses();
   result<void> append_diagnostics();
-  result<void> write_diagnostics_columns() const;
+  result<void> append_light();
+  result<void> write_columns() const;
   result<void> append_counters();
   result<void> write_profile();
   result<void> write_tasks();
   result<void> write_exact() const;
   result<void> write_summary(const std::string& status, const std::string& message);
-  static std::string header_of(const analysis& a);
   static constexpr const char* last_row_of = "last_row_";  // and a table: names of numbers in checkpoints
   static constexpr const char* history_table = "history.csv";
   /// Does the table have a row of this step?
@@ -139,6 +175,9 @@ class run_files {
   bool is_in_place() const;
   ledger::values ledger_values(const std::vector<double>& totals) const;
   void take_rotation();
+  /// Warns, once per process, when a hundredth of the initial mass has flowed in, less what flowed out, and
+  /// zero_gradient sides let it in.
+  void warn_of_inflow();
   /// Did the row of this step show a change above run.conservation_limit?
   bool is_over_limit() const;
   bool drop_later_files();
@@ -152,7 +191,7 @@ class run_files {
   run_summary summary_;
   series_list series_;
   std::unique_ptr<trace_window> window_;
-  probe::diagnose_log diagnosis_;
+  std::unique_ptr<probe::diagnose_log> diagnosis_;
   bool resumed_ = false, begun_ = false;
   double begin_s_;                                              // of this process, monotonic
   double wall_before_s_ = 0.0;                                  // of the runs before this one
@@ -162,13 +201,15 @@ class run_files {
                                                                 // number
   std::vector<std::unique_ptr<analysis>> analyses_;             // of output.analysis
   std::unique_ptr<star_diagnostics> diagnostics_;               // with diagnostics.stars
+  std::unique_ptr<light_curve> light_;                          // with light_curve.interval
   std::map<std::string, std::int64_t> last_rows_;               // steps of the last rows, by table
   double checked_time_ = 0.0;                                   // time of the last call of mesh_is_due()
   std::int64_t rows_updates_ = 0;                               // cell updates at the last row
   double row_s_ = 0.0, counters_s_ = 0.0, checkpoint_s_ = 0.0;  // wall time of the last ones
   double diagnosed_s_ = 0.0;
   ledger ledger_;
-  std::int64_t good_step_ = 0;           // of the last checkpoint before mass or energy changed by a tenth
+  bool warned_of_inflow_ = false;
+  std::int64_t good_step_ = 0;           // of the last checkpoint with relative_error() up to a tenth
   std::vector<double> idle_s_, used_s_;  // per worker, at the last mesh file
 };
 

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <limits>
 #include <optional>
@@ -12,18 +12,134 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "mesh/files/athdf.hpp"
 #include "mesh/files/checkpoint.hpp"
-#include "mesh/files/pixel_file.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/diagnostics/star_diagnostics.hpp"
+#include "star/driver/balancer.hpp"
 #include "star/driver/options.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/output/run_files.hpp"
 #include "star/output/series/images.hpp"
 #include "star/step/gas_step.hpp"
+#include "star/tracers/tracers.hpp"
 
 namespace plx::star {
+
+// ---- mesh files: variables of all blocks, and per block its cost, its owner and the owner's idle rate
+
+namespace {
+
+/// The sizes of the code units, and of that of the temperature in kelvin if it is known, as attributes of files.
+std::vector<std::pair<std::string, double>> attributes_of(const setup& s) {
+  auto all = star::attributes_of(s.code_units);
+  if (s.kelvin > 0.0) all.emplace_back("TemperatureUnit", s.kelvin);
+  return all;
+}
+
+mesh::athdf_info info_of(const simulation& sim, const mesh_content& content) {
+  mesh::athdf_info info;
+  info.time = sim.time();
+  info.cycle = sim.steps();
+  info.datasets = {{"prim", {}}};
+  for (const output_variable& v : content.variables) info.datasets[0].variables.push_back(v.name_in_mesh);
+  info.numbers = attributes_of(sim.settings());
+  info.single_precision = content.single_precision;
+  return info;
+}
+
+/// The tables of local blocks.
+struct tables {
+  std::vector<double> cost, updates, idle, locality_idle;
+  std::vector<std::int32_t> owner, locality;
+
+  tables(simulation& sim, const idle_rates& rates) {
+    const gas& g = sim.state();
+    for (const mesh::slot_id slot : g.own()) {
+      const unsigned worker = sim.worker_of(slot);
+      cost.push_back(sim.costs().of(slot).seconds);
+      updates.push_back(sim.costs().of(slot).steps);
+      owner.push_back(static_cast<std::int32_t>(worker));
+      idle.push_back(worker < rates.workers.size() ? rates.workers[worker] : 0.0);
+    }
+    locality.assign(owner.size(), g.net.here());
+    locality_idle.assign(owner.size(), rates.locality);
+  }
+  void put_into(mesh::athdf_info& info) const {
+    info.cost_s = cost;
+    info.updates = updates;
+    info.owner = owner;
+    info.idle_rate = idle;
+    info.locality = locality;
+    info.locality_idle_rate = locality_idle;
+  }
+};
+
+/// Calls fill_variables(), and checks whether the values fit into the file's precision.
+class checked_filler {
+ public:
+  checked_filler(const simulation& sim, const mesh_content& content) : sim_(sim), content_(content) {}
+  void operator()(mesh::slot_id slot, int, double* out) {
+    const gas& g = sim_.state();
+    fill_variables(content_.variables, g, sim_.settings().hydro, slot, out, content_.gravity);
+    if (!content_.single_precision) return;
+    const std::size_t count = content_.variables.size() * static_cast<std::size_t>(g.now.cells());
+    for (std::size_t i = 0; i < count; ++i) largest_ = std::max(largest_, std::abs(out[i]));
+  }
+  result<void> check(const std::string& path) const {
+    if (largest_ <= std::numeric_limits<float>::max()) return {};
+    std::remove(path.c_str());
+    return error{
+        fmt::format("cannot write '{}': a value of {:g} does not fit into single precision; set "
+                    "output.precision = \"double\", or the same of its [[output.series]]",
+                    path, largest_)};
+  }
+
+ private:
+  const simulation& sim_;
+  const mesh_content& content_;
+  double largest_ = 0.0;
+};
+
+/// The variables, by default rho vel1 vel2 vel3 press s0 s1 ..., in dataset "prim". Cost: seconds since the last call
+/// of costs().clear(); Updates: the steps that these advanced the block by. Owner: the worker that last advanced the
+/// block; IdleRate: that worker's share of time without work.
+result<void> write_mesh_file(const std::string& path, simulation& sim, const mesh_content& content,
+                             const idle_rates& idle) {
+  const gas& g = sim.state();
+  mesh::athdf_info info = info_of(sim, content);
+  const tables own(sim, idle);
+  own.put_into(info);
+  checked_filler fill(sim, content);
+  if (auto r = mesh::write_athdf(path, g.mesh, info, fill); !r) return r;
+  return fill.check(path);
+}
+
+/// The same for local blocks, with Locality and LocalityIdleRate of this locality.
+result<void> write_mesh_part(const std::string& path, simulation& sim, const mesh_content& content,
+                             const idle_rates& idle) {
+  const gas& g = sim.state();
+  if (g.own().empty()) return {};
+  mesh::athdf_info info = info_of(sim, content);
+  const tables own(sim, idle);
+  own.put_into(info);
+  checked_filler fill(sim, content);
+  if (auto r = mesh::write_athdf_part(path, g.own(), g.mesh.block_size(), info, fill); !r) return r;
+  return fill.check(path);
+}
+
+/// Writes the file that refers to the parts. Shapes: names: by locality.
+result<void> write_mesh_of_parts(const std::string& path, const simulation& sim, const mesh_content& content,
+                                 const std::vector<std::string>& names) {
+  const gas& g = sim.state();
+  std::vector<mesh::athdf_part> parts;
+  for (int k = 0; k < g.parts.count(); ++k)
+    parts.push_back({names[static_cast<std::size_t>(k)], g.parts.blocks(g.mesh, k).size()});
+  return mesh::write_athdf_of_parts(path, g.mesh, info_of(sim, content), parts);
+}
+
+}  // namespace
 
 idle_rates run_files::measure_idle() {
   const probe::recorder& r = sim_.tasks().recorder();
@@ -68,8 +184,11 @@ result<void> run_files::write_mesh_to(const std::string& path, const mesh_conten
 
 ledger::values run_files::ledger_values(const std::vector<double>& totals) const {
   const floor_counts& f = sim_.floors();
-  ledger::values v{sim_.steps(), totals, {}, {f.density, f.pressure, f.input}};
-  for (int k = 0; k < variable_count(sim_.settings().hydro); ++k) v.left.push_back(sim_.left(k));
+  ledger::values v{sim_.steps(), totals, {}, {f.density, f.pressure, f.input}, {}};
+  for (int k = 0; k < variable_count(sim_.settings().hydro); ++k) {
+    v.left.push_back(sim_.left(k));
+    v.added.push_back(sim_.added().total(k));
+  }
   return v;
 }
 
@@ -83,13 +202,12 @@ void run_files::take_rotation() {
 
 namespace {
 
-/// The row of mass or energy with the larger change, of those that the scheme conserves to rounding, if that is above
-/// `most`: floors have changed it.
+/// The row of mass or energy with the larger ledger_row::relative_error(), if that is above `most`.
 std::optional<ledger_row> changed_row(const ledger& of, double most) {
   std::optional<ledger_row> worst;
   for (const ledger_row& r : of.rows())
-    if ((r.quantity == "mass" || r.quantity == "energy") && r.conserved == ledger_row::rule::exact &&
-        !(std::abs(r.relative()) <= most) && (!worst || std::abs(r.relative()) > std::abs(worst->relative())))
+    if ((r.quantity == "mass" || r.quantity == "energy") && !(r.relative_error() <= most) &&
+        (!worst || r.relative_error() > worst->relative_error()))
       worst = r;
   return worst;
 }
@@ -107,11 +225,15 @@ result<void> run_files::check_conservation() const {
   const ledger_row row = *changed_row(ledger_, limit);
   const floor_counts& f = sim_.floors();
   const std::vector<std::string> kept = folder_.checkpoints();
+  const std::string unexplained =
+      row.conserved == ledger_row::rule::exact
+          ? fmt::format(" and {:.3g} is unexplained, together {:.3g}", row.relative(), row.relative_error())
+          : "";
   return error{fmt::format(
-      "step {}: the {} has changed by {:.3g} of {}; expected at most run.conservation_limit = {:g}. "
-      "Floors have raised the density of {} and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
+      "step {}: floors have added {:.3g} to the {}{} of {}; expected magnitudes of at most run.conservation_limit = "
+      "{:g}. Floors have raised the density of {} and the pressure of {}; {} with a smaller hydro.cfl, a finer mesh or "
       "lower floors",
-      sim_.steps(), row.quantity, std::abs(row.relative()),
+      sim_.steps(), row.floors / row.scale, row.quantity, unexplained,
       row.relative_to == "start" ? "its value at the start" : row.relative_to, limit, plural(f.density, "cell"),
       f.pressure, kept.empty() ? "start again" : fmt::format("continue from a checkpoint (--resume {})", kept.back()))};
 }
@@ -148,8 +270,9 @@ result<void> run_files::write_checkpoint() {
     run_folder::drop_other_parts(path, mark_);
     if (!good)
       log_warning(
-          "step {}: mass or energy has changed by more than a tenth since the start; the checkpoints up to "
-          "step {} are kept, continue from one of them with --resume FILE and lower hydro.cfl or floors",
+          "step {}: what floors have added and what is unexplained exceed a tenth of the mass or energy; the "
+          "checkpoints up to step {} are kept, continue from one of them with --resume FILE and lower hydro.cfl or "
+          "floors",
           sim_.steps(), good_step_);
     folder_.prune_checkpoints(static_cast<std::size_t>(sim_.options().output.checkpoints_kept),
                               good ? run_folder::none_kept : good_step_);
@@ -220,7 +343,7 @@ namespace {
 
 task_info info() { return {probe::register_name("star.series"), probe::no_key}; }
 
-result<void> check_precision(const std::string& path, const mesh::pixel_image& image) {
+result<void> check_precision(const std::string& path, const pixel_image& image) {
   if (!image.single_precision) return {};
   double largest = 0.0;
   for (const std::vector<double>& values : image.values)
@@ -257,10 +380,12 @@ result<void> run_files::write_series(output_series& s) {
   if (s.step == sim_.steps()) return {};
   sim_.fetch();
   const std::string path = folder_.series_file(s.options.name, s.next, s.ending());
-  auto written = s.options.kind == "mesh"      ? write_mesh_to(path, {s.variables, s.options.precision == "single"}, {})
-                 : s.options.kind == "profile" ? write_shells(path, s)
-                 : s.options.kind == "tracers" ? write_tracers(path, s)
-                                               : write_pixels(path, s);
+  const gravity_field* const gravity = need_gravity(s.variables) ? &sim_.gravity() : nullptr;  // on all localities
+  auto written = s.options.kind == "mesh"
+                     ? write_mesh_to(path, {s.variables, s.options.precision == "single", gravity}, {})
+                 : s.options.kind == "profile" ? write_shells(path, s, gravity)
+                 : s.options.kind == "tracers" ? write_tracers(path, s, gravity)
+                                               : write_pixels(path, s, gravity);
   if (!written) return written;
   log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);
   s.step = sim_.steps();
@@ -269,36 +394,38 @@ result<void> run_files::write_series(output_series& s) {
   return {};
 }
 
-result<void> run_files::write_pixels(const std::string& path, const output_series& s) {
-  mesh::pixel_image image =
-      sim_.tasks().run(info(), [&] { return paint(s.options, s.variables, sim_.state(), sim_.settings().hydro); });
+result<void> run_files::write_pixels(const std::string& path, const output_series& s, const gravity_field* gravity) {
+  pixel_image image = sim_.tasks().run(
+      info(), [&] { return paint(s.options, s.variables, sim_.state(), sim_.settings().hydro, gravity); });
   return at_root([&]() -> result<void> {
     const units& u = sim_.settings().code_units;
     image.time = sim_.time();
     image.step = sim_.steps();
     for (const output_variable& v : s.variables) {
       const dimension d = unit_in_image(s.options, v);
-      image.units.push_back(u.name_of(d));
-      image.factors.push_back(u.cgs_of(d));
+      const double kelvin = v.kind == variable_kind::temperature ? sim_.settings().kelvin : 0.0;
+      const dimension length{d.length - v.unit.length, 0, 0};  // of an integral
+      image.units.push_back(kelvin > 0.0 ? (d == v.unit ? "K" : "K " + u.name_of(length)) : u.name_of(d));
+      image.factors.push_back(kelvin > 0.0 ? kelvin * u.cgs_of(length) : u.cgs_of(d));
     }
-    image.numbers = attributes_of(u);
+    image.numbers = attributes_of(sim_.settings());
     if (auto fits = check_precision(path, image); !fits) return fits;
-    return mesh::write_pixel_file(path, image);
+    return write_pixel_file(path, image);
   });
 }
 
-result<void> run_files::write_tracers(const std::string& path, const output_series& s) {
+result<void> run_files::write_tracers(const std::string& path, const output_series& s, const gravity_field* gravity) {
   const std::string table = sim_.tasks().run(info(), [&] {
     return sim_.points().table(s.variables, sim_.state(), sim_.settings().hydro, sim_.scratch(), sim_.steps(),
-                               sim_.time());
+                               sim_.time(), gravity);
   });
   return at_root([&] { return write_file(path, table); });
 }
 
-result<void> run_files::write_shells(const std::string& path, const output_series& s) {
+result<void> run_files::write_shells(const std::string& path, const output_series& s, const gravity_field* gravity) {
   const std::string table = sim_.tasks().run(info(), [&] {
     return shell_table(s.options, s.variables, sim_.state(), sim_.settings().hydro, sim_.tasks().worker_count(),
-                       sim_.steps(), sim_.time());
+                       sim_.steps(), sim_.time(), gravity);
   });
   return at_root([&] { return write_file(path, table); });
 }

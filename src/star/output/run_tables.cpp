@@ -1,6 +1,7 @@
 // The tables of a run: history.csv, profile.csv, workers.csv, exact.csv.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <string_view>
@@ -15,6 +16,7 @@
 #include "rt/measure/scheduler_counters.hpp"
 #include "rt/runtime.hpp"
 #include "session/diagnose_log.hpp"
+#include "star/diagnostics/light_curve.hpp"
 #include "star/diagnostics/star_diagnostics.hpp"
 #include "star/driver/simulation.hpp"
 #include "star/output/run_files.hpp"
@@ -26,15 +28,13 @@ namespace plx::star {
 
 namespace {
 
-constexpr const char* diagnostics_table = "diagnostics.csv";
+constexpr const char *diagnostics_table = "diagnostics.csv", *light_table = "light_curve.csv";
 std::string analysis_table(const std::string& name) { return fmt::format("analysis_{}.csv", name); }
 
-/// Names of the conserved totals, in the order of the variables; "" for a variable that is not conserved.
-std::vector<std::string> total_names(const hydro_parameters& p) {
-  std::vector<std::string> names{"mass", "momentum_x", "momentum_y", "momentum_z", "energy", ""};
-  for (int s = 0; s < p.n_species; ++s) names.push_back(fmt::format("species_{}", s));
-  for (const char axis : {'x', 'y', 'z'})
-    if (p.spin) names.push_back(fmt::format("total_angular_momentum_{}", axis));
+/// Names of the totals, in the order of the fields; "" for a field that is not conserved.
+std::vector<std::string> total_names(const gas& g) {
+  std::vector<std::string> names;
+  for (const mesh::field_info& f : g.now.fields()) names.push_back(f.total);
   return names;
 }
 
@@ -44,9 +44,24 @@ std::string header_of_history(const std::vector<std::string>& names, const std::
     if (!n.empty()) line += "," + n;
   for (const std::string& n : sums) line += "," + n;
   line += ",floors_density,floors_pressure,floors_input";
-  for (const std::string& n : names)
-    if (!n.empty()) line += ",out_" + n;
+  for (const char* part : {",from_floors_", ",out_"})
+    for (const std::string& n : names)
+      if (!n.empty()) line += part + n;
   return line + "\n";
+}
+
+template <class Table>
+std::string header_of_columns(const Table& t) {
+  std::string header = "step,time";
+  for (const auto& c : t.columns()) header += "," + c.name;
+  return header + "\n";
+}
+
+/// The unit, the factor to it, and the meaning of each column.
+std::string meaning_of(const std::vector<table_column>& columns) {
+  std::string text = "name,unit,factor,meaning\n";
+  for (const table_column& c : columns) text += fmt::format("{},{},{},{}\n", c.name, c.unit, c.factor, c.help);
+  return text;
 }
 
 }  // namespace
@@ -56,11 +71,30 @@ bool run_files::has_row(const std::string& table) const {
   return row != last_rows_.end() && row->second == sim_.steps();
 }
 
+// Behind a zero-gradient side gas that flows in is continued: in a box too small for its stars the mass can grow
+// without limit. Problems with an inflow of their own mean it.
+void run_files::warn_of_inflow() {
+  const auto& sides = sim_.state().mesh.box().sides;
+  const auto has = [&sides](mesh::boundary b) { return std::find(sides.begin(), sides.end(), b) != sides.end(); };
+  if (warned_of_inflow_ || !is_root(net()) || !has(mesh::boundary::zero_gradient) || has(mesh::boundary::inflow) ||
+      has(mesh::boundary::problem))
+    return;
+  for (const ledger_row& r : ledger_.rows()) {
+    if (r.quantity != "mass" || !(r.boundaries > 0.01 * r.start)) continue;
+    warned_of_inflow_ = true;
+    log_warning(
+        "step {}: {:.2g} of the initial mass has flowed in through zero_gradient sides, which continue an inward flow; "
+        "unless this is intended, use a larger box or mesh.sides = outflow",
+        sim_.steps(), r.boundaries / r.start);
+  }
+}
+
 result<void> run_files::append_history() {
   if (has_row(history_table)) return {};
-  const std::vector<std::string> names = total_names(sim_.settings().hydro);
+  const std::vector<std::string> names = total_names(sim_.state());
   const std::vector<double> totals = sim_.totals();
   ledger_.take(ledger_values(totals));
+  warn_of_inflow();
   const double now = wall_s(), since = now - row_s_;
   const double rate = since > 0.0 ? static_cast<double>(sim_.cell_updates() - rows_updates_) / since : 0.0;
   const gas& g = sim_.state();
@@ -71,6 +105,8 @@ result<void> run_files::append_history() {
   for (std::size_t v = names.size(); v < totals.size(); ++v) line += fmt::format(",{}", totals[v]);
   const floor_counts& f = sim_.floors();
   line += fmt::format(",{},{},{}", f.density, f.pressure, f.input);
+  for (std::size_t v = 0; v < names.size(); ++v)
+    if (!names[v].empty()) line += fmt::format(",{}", sim_.added().total(static_cast<int>(v)));
   for (std::size_t v = 0; v < names.size(); ++v)
     if (!names[v].empty()) line += fmt::format(",{}", sim_.left(static_cast<int>(v)));
   row_s_ = now;
@@ -93,21 +129,11 @@ result<void> run_files::append_analyses() {
     const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
     const std::string table = analysis_table(names[i]);
     last_rows_[table] = sim_.steps();
-    const auto append = [&] { return append_file(folder_.file(table), header_of(*analyses_[i]), line); };
+    const auto append = [&] { return append_file(folder_.file(table), header_of_columns(*analyses_[i]), line); };
     if (auto r = at_root(append); !r) return r;
   }
   return {};
 }
-
-namespace {
-
-std::string header_of(const star_diagnostics& d) {
-  std::string header = "step,time";
-  for (const star_diagnostics::column& c : d.columns()) header += "," + c.name;
-  return header + "\n";
-}
-
-}  // namespace
 
 result<void> run_files::append_diagnostics() {
   if (diagnostics_ == nullptr || has_row(diagnostics_table)) return {};
@@ -122,30 +148,33 @@ result<void> run_files::append_diagnostics() {
              sim_.options().diagnostics.disrupted_below);
   last_rows_[diagnostics_table] = sim_.steps();
   const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
-  return at_root([&] { return append_file(folder_.file(diagnostics_table), star::header_of(*diagnostics_), line); });
+  return at_root([&] { return append_file(folder_.file(diagnostics_table), header_of_columns(*diagnostics_), line); });
 }
 
-// The unit, the factor from code units to it, and the meaning of each column.
-result<void> run_files::write_diagnostics_columns() const {
-  if (diagnostics_ == nullptr) return {};
-  std::string text = "name,unit,factor,meaning\n";
-  for (const star_diagnostics::column& c : diagnostics_->columns())
-    text += fmt::format("{},{},{},{}\n", c.name, c.unit, c.factor, c.help);
-  return write_file(folder_.file("diagnostics_columns.csv"), text);
+result<void> run_files::append_light() {
+  if (light_ == nullptr || has_row(light_table)) return {};
+  sim_.fetch();
+  const task_info info{probe::register_name("star.light_curve"), probe::no_key};
+  const std::vector<double> row = sim_.tasks().run(info, [&] { return light_->row(); });
+  last_rows_[light_table] = sim_.steps();
+  const std::string line = fmt::format("{},{},{}\n", sim_.steps(), sim_.time(), fmt::join(row, ","));
+  return at_root([&] { return append_file(folder_.file(light_table), header_of_columns(*light_), line); });
 }
 
-std::string run_files::header_of(const analysis& a) {
-  std::string header = "step,time";
-  for (const analysis::column& c : a.columns()) header += "," + c.name;
-  return header + "\n";
+result<void> run_files::write_columns() const {
+  if (diagnostics_ != nullptr)
+    if (auto r = write_file(folder_.file("diagnostics_columns.csv"), meaning_of(diagnostics_->columns())); !r) return r;
+  if (light_ == nullptr) return {};
+  return write_file(folder_.file("light_curve_columns.csv"), meaning_of(light_->columns()));
 }
 
 std::vector<std::pair<std::string, std::string>> run_files::tables() const {
   std::vector<std::pair<std::string, std::string>> all{
-      {history_table, header_of_history(total_names(sim_.settings().hydro), sum_names(sim_.settings().modules))}};
-  if (diagnostics_ != nullptr) all.emplace_back(diagnostics_table, star::header_of(*diagnostics_));
+      {history_table, header_of_history(total_names(sim_.state()), sum_names(sim_.settings().modules))}};
+  if (diagnostics_ != nullptr) all.emplace_back(diagnostics_table, header_of_columns(*diagnostics_));
+  if (light_ != nullptr) all.emplace_back(light_table, header_of_columns(*light_));
   for (std::size_t i = 0; i < analyses_.size(); ++i)
-    all.emplace_back(analysis_table(sim_.options().output.analysis[i]), header_of(*analyses_[i]));
+    all.emplace_back(analysis_table(sim_.options().output.analysis[i]), header_of_columns(*analyses_[i]));
   return all;
 }
 
@@ -162,7 +191,7 @@ result<void> run_files::sync_tables() const {
 result<run_files::kept_bytes> run_files::kept_tables() const {
   std::map<std::string, std::string> names;
   for (const std::string& table : folder_.analysis_tables()) names[table];
-  for (const char* table : {history_table, diagnostics_table}) names[table];
+  for (const char* table : {history_table, diagnostics_table, light_table}) names[table];
   for (const auto& [table, header] : tables()) names[table] = header;
   kept_bytes kept;
   for (const auto& [table, header] : names) {
@@ -192,7 +221,7 @@ result<void> run_files::write_tasks() {
   runtime& rt = sim_.tasks();
   const auto cost =
       rt.options().measure->diagnose ? probe::registration() : detail::add_task_cost_counter(rt.counters());
-  if (auto w = diagnosis_.write(measured_); !w) return w;
+  if (auto w = diagnosis_->write(measured_); !w) return w;
   if (auto w = window_->end(); !w) return w;
   return write_task_tables(window_->data(), measured_);
 }

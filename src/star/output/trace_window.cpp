@@ -14,6 +14,7 @@
 #include "probe/record/text_sink.hpp"
 #include "trace/critical_path.hpp"
 #include "trace/file/trace_reader.hpp"
+#include "trace/flame_graph.hpp"
 #include "trace/task_plots.hpp"
 #include "trace/trace_graph.hpp"
 
@@ -84,7 +85,7 @@ void trace_window::after_step(std::int64_t step) {
     if (which_ == steps::all) return;
     recorder_.drain();
     const bool long_enough =
-        recorder_.traced() - records_before_ >= most_records || monotonic_seconds() - begin_s_ >= most_s;
+        recorder_.traced() - records_before_ >= most_records || monotonic_seconds() - begin_s_ >= most_s_;
     if (long_enough) close();
   } else if (which_ == steps::windows && step >= next_) {
     open(step);
@@ -152,6 +153,7 @@ result<void> write_task_tables(const probe::trace_data& data, const std::string&
   if (auto r = write_timeline(data, file("timeline.csv"), most); !r) return r;
   if (auto r = probe::write_concurrency_csv(data, file("concurrency.csv"), 400); !r) return r;
   if (auto r = probe::write_scatter_csv(data, graph, share, file("scatter.csv")); !r) return r;
+  if (auto r = write_file(file("flame.svg"), probe::flame_svg(probe::call_tree(graph))); !r) return r;
   const probe::critical_path_report path = probe::report_critical_path(graph, data);
   if (auto r = probe::write_critical_path_csv(path, file("critical_path.csv")); !r) return r;
   return probe::write_critical_path_json(path, file("critical_path.json"));

@@ -28,9 +28,16 @@ class trace_window {
   /// Which steps are traced. `nothing`: tracing is already in use.
   enum class steps : std::uint8_t { nothing, windows, all };
 
-  /// `path`: the trace file of the kept window, of locality 0 alone, or of all steps.
-  trace_window(probe::recorder& r, steps which, std::string path, unsigned locality = 0, unsigned localities = 1)
-      : recorder_(r), which_(which), path_(std::move(path)), locality_(locality), localities_(localities) {}
+  /// `path`: the trace file of the kept window, of locality 0 alone, or of all steps. `most_s`: a window ends after the
+  /// first step by which it has lasted this long.
+  trace_window(probe::recorder& r, steps which, std::string path, unsigned locality = 0, unsigned localities = 1,
+               double most_s = usual_s)
+      : recorder_(r),
+        which_(which),
+        path_(std::move(path)),
+        locality_(locality),
+        localities_(localities),
+        most_s_(most_s) {}
   ~trace_window();
 
   /// Begins the trace of all steps, with what the recorder has recorded before. Traces of other localities that earlier
@@ -48,7 +55,7 @@ class trace_window {
   [[nodiscard]] std::int64_t last_step() const noexcept { return last_; }
 
   static constexpr std::uint64_t most_records = 50'000;
-  static constexpr double most_s = 0.5;
+  static constexpr double usual_s = 0.5;
   static constexpr std::uint64_t most_kept = std::uint64_t{1} << 20;  // about 200 MB
 
  private:
@@ -64,6 +71,7 @@ class trace_window {
   const steps which_;
   const std::string path_;
   const unsigned locality_, localities_;
+  const double most_s_;
   std::unique_ptr<probe::trace_writer> file_;  // while a trace is open
   bool created_ = false;                       // has this object created the file?
   std::unique_ptr<probe::periodic_thread> draining_;
@@ -77,8 +85,8 @@ class trace_window {
 };
 
 /// Writes timeline.csv (worker,name,key,begin_s,end_s,device: at most `most` slices of tasks, and device operations,
-/// with a stream instead of a worker), concurrency.csv, scatter.csv, critical_path.csv and critical_path.json from a
-/// trace.
+/// with a stream instead of a worker), concurrency.csv, scatter.csv, flame.svg, critical_path.csv and
+/// critical_path.json from a trace.
 result<void> write_task_tables(const probe::trace_data& data, const std::string& folder, std::size_t most = 20'000);
 
 }  // namespace plx::star

@@ -10,8 +10,7 @@
 
 #include "base/config.hpp"
 #include "num/symmetric.hpp"
-#include "star/problems/expression.hpp"
-#include "star/problems/radial_table.hpp"
+#include "star/problems/given_functions.hpp"
 #include "star/problems/registry.hpp"
 
 namespace plx::star {

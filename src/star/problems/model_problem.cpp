@@ -58,11 +58,18 @@ result<void> model_problem::set_kind(models::matter& m, const std::string& kind,
       fmt::format("{} = \"{}\": expected eos.kind = \"{}\", found \"{}\"", key, kind, name_of(needed), name_of(found))};
 }
 
+bool has_images(const problem_setting& s) { return s.gravity > 0.0 && s.grid && s.grid->is_periodic(0); }
+
 result<void> model_problem::do_prepare() {
   auto made = make_request();
   if (!made) return made.error();
   request_ = *std::move(made);
   request_.section = section_;
+  const bool is_pair = request_.stars.size() == 2;
+  if (auto fine = check_length(section_ + (is_pair ? ".separation" : ".radius"),
+                               is_pair ? request_.separation : request_.radius);
+      !fine)
+    return fine;
   request_.gravity = setting().attraction;
   request_.gravity.constant = setting().gravity > 0.0 ? setting().gravity : 1.0;
   if (setting().grid) {
@@ -213,6 +220,7 @@ primitive model_problem::at(const vector& x, double) const {
 }
 
 std::vector<named_value> model_problem::references(double) const {
+  if (has_images(setting())) return {};
   const models::model& m = stars();
   std::vector<named_value> all{{"angular_velocity", "1/time", m.omega}};
   if (m.omega > 0.0) all.push_back({"period", "time", 2.0 * std::numbers::pi / m.omega});

@@ -18,6 +18,10 @@
 
 namespace plx::star {
 
+/// Do images of the gas attract it (gravity.self in a periodic box)? Then bodies in equilibrium on their own are a
+/// start without an exact solution.
+bool has_images(const problem_setting& s);
+
 class model_problem : public problem {
  public:
   result<void> build() const final;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include "base/assert.hpp"
 #include "num/exact_sum.hpp"
 #include "num/symmetric.hpp"
+#include "star/units/code_units.hpp"
 
 namespace plx::star {
 namespace {
@@ -51,6 +53,23 @@ result<void> problem::prepare(const problem_setting& setting) {
 double problem::internal_energy(const double* u, std::ptrdiff_t stride) {
   const double* m = u + i_momentum * stride;
   return u[i_energy * stride] - 0.5 * symmetric_norm2(m[0], m[stride], m[2 * stride]) * (1.0 / u[i_density * stride]);
+}
+
+result<void> problem::check_mass(const std::string& key, double mass) const { return expect_code_mass(key, mass); }
+
+// A box in centimetres as well is found by its size in [units].
+result<void> problem::check_length(const std::string& key, double length) const {
+  constexpr double most_cm = 1e20;  // 30 pc
+  const vector width = box_width();
+  const double box = std::min({width[0], width[1], width[2]});
+  const double box_cm = setting_.code_units.to_cgs(box, dimensions::length);
+  if (auto fine = expect_code_length(key, length, box); !fine) return fine;
+  if (setting_.code_units.known && box_cm > most_cm)
+    return error{
+        fmt::format("mesh.lower, mesh.upper: expected code units, found a box that is {:.3g} cm wide with {} = {:g}; "
+                    "divide lengths in centimetres by the unit of [units], {:.4g} cm",
+                    box_cm, key, length, setting_.code_units.length_cm)};
+  return {};
 }
 
 vector problem::box_centre() const {

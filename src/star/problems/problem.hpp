@@ -149,6 +149,10 @@ class problem {
   /// Internal energy of conserved values: total minus kinetic, with the rounding of to_conserved() and of the kernels,
   /// so that a constant state stays constant.
   static double internal_energy(const double* u, std::ptrdiff_t stride);
+  /// Errors: one line with the key: a mass that looks like grams, or a length that looks like centimetres, where code
+  /// units are expected. Requires: a problem of stars, with a box of their size.
+  result<void> check_mass(const std::string& key, double mass) const;
+  result<void> check_length(const std::string& key, double length) const;
   vector box_centre() const;
   vector box_width() const;
 

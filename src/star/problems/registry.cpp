@@ -14,7 +14,9 @@ constexpr problem_entry entries[] = {
     {"evrard", "a cold sphere of gas that collapses under its own gravity", make_evrard},
     {"expressions", "fields that the input gives as expressions of place and time", make_expressions},
     {"gresho", "a vortex whose pressure balances the centrifugal force", make_gresho},
+    {"grid", "an initial state on a uniform grid in an HDF5 file", make_grid},
     {"implosion", "shocks and a jet in a closed square", make_implosion},
+    {"jeans_wave", "a plane wave in gas that attracts itself: stable, or growing", make_jeans_wave},
     {"kelvin_helmholtz", "the growing mode of a smooth shear layer between walls", make_kelvin_helmholtz},
     {"kepler_disk", "a disk in orbit about a point mass", make_kepler_disk},
     {"linear_wave", "a plane sound, entropy or shear wave in any direction", make_linear_wave},
@@ -61,15 +63,7 @@ std::vector<std::string> problem_names() {
 }
 
 result<std::unique_ptr<problem>> make_problem(std::string_view name) {
-  std::string known;
-  for (const problem_entry& p : all_problems()) {
-    if (p.name == name) {
-      if (auto made = p.make(); made != nullptr) return made;
-      return error{"problem '" + std::string(name) + "': expected an object from its registered function, found null"};
-    }
-    known += (known.empty() ? "" : ", ") + std::string(p.name);
-  }
-  return error{"problem.name: expected one of " + known + "; found '" + std::string(name) + "'"};
+  return make_entry<problem>("problem", "problem.name: expected one of", all_problems(), name);
 }
 
 }  // namespace plx::star

@@ -55,6 +55,22 @@ std::vector<Entry> sorted_entries(const std::string& kind, std::span<const Entry
   return all;
 }
 
+/// The thing of this name. Errors: one line: an unknown name, with the known ones, `expected` before them; a function
+/// that returns null.
+template <class Thing, class Entry>
+result<std::unique_ptr<Thing>> make_entry(const std::string& kind, const std::string& expected,
+                                          std::span<const Entry> all, std::string_view name) {
+  std::string known;
+  for (const Entry& e : all) {
+    if (e.name == name) {
+      if (auto made = e.make(); made != nullptr) return made;
+      return error{kind + " '" + std::string(name) + "': expected an object from its registered function, found null"};
+    }
+    known += (known.empty() ? "" : ", ") + std::string(e.name);
+  }
+  return error{expected + " " + known + "; found '" + std::string(name) + "'"};
+}
+
 /// All problems, in alphabetical order.
 std::span<const problem_entry> all_problems();
 std::vector<std::string> problem_names();
@@ -70,7 +86,9 @@ std::unique_ptr<problem> make_einfeldt();
 std::unique_ptr<problem> make_evrard();
 std::unique_ptr<problem> make_expressions();
 std::unique_ptr<problem> make_gresho();
+std::unique_ptr<problem> make_grid();
 std::unique_ptr<problem> make_implosion();
+std::unique_ptr<problem> make_jeans_wave();
 std::unique_ptr<problem> make_kelvin_helmholtz();
 std::unique_ptr<problem> make_kepler_disk();
 std::unique_ptr<problem> make_linear_wave();

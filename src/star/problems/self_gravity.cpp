@@ -8,9 +8,23 @@
 #include "base/config.hpp"
 #include "num/symmetric.hpp"
 #include "star/exact/spheroid.hpp"
+#include "star/problems/model_problem.hpp"
 #include "star/problems/registry.hpp"
 
 namespace plx::star {
+
+namespace {
+
+// Errors: images of a body whose collapse is known without them.
+result<void> check_isolated(const problem_setting& s, const char* name) {
+  if (!has_images(s)) return {};
+  return error{
+      fmt::format("{}: expected boundaries of an isolated domain with gravity.self = true, such as \"outflow\", found "
+                  "\"periodic\" in mesh.sides; the numbers known of this problem are those without images",
+                  name)};
+}
+
+}  // namespace
 
 // ---- evrard
 //
@@ -73,7 +87,7 @@ class evrard_problem final : public problem {
     const double shortest = std::min({width[0], width[1], width[2]});
     if (2.0 * radius_ > shortest)
       return error{fmt::format("evrard.radius = {:g}: expected at most half the box, {:g}", radius_, 0.5 * shortest)};
-    return {};
+    return check_isolated(setting(), "evrard");
   }
 
  private:
@@ -176,7 +190,7 @@ class spheroid_problem final : public problem {
         return error{fmt::format("spheroid.{}_radius = {:g}: expected at most half the box, {:g}",
                                  a == 2 && polar_ > 0 ? "polar" : "equatorial", radius, 0.5 * width[a])};
     }
-    return {};
+    return check_isolated(setting(), "spheroid");
   }
 
  private:

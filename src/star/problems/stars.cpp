@@ -48,7 +48,9 @@ class polytrope_problem final : public problem {
           {.help = "0: the fundamental mode; n: the mode with n nodes", .min = 0, .max = 20});
   }
 
-  bool has_exact(double t) const override { return t == 0 || (setting().gravity > 0 && amplitude_ == 0); }
+  bool has_exact(double t) const override {
+    return t == 0 || (setting().gravity > 0 && !has_images(setting()) && amplitude_ == 0);
+  }
 
   primitive at(const vector& x, double t) const override {
     vector d{};
@@ -66,6 +68,7 @@ class polytrope_problem final : public problem {
   }
 
   std::vector<named_value> references(double) const override {
+    if (has_images(setting())) return {};
     std::vector<named_value> all{{"central_density", "density", star_->central_density},
                                  {"potential_energy", "energy", star_->potential_energy()}};
     if (mode_) all.push_back({"pulsation_period", "time", mode_->period()});
@@ -76,6 +79,8 @@ class polytrope_problem final : public problem {
   std::array<int, 3> samples(const cell&, double) const override { return {4, 4, 4}; }
 
   result<void> do_prepare() override {
+    if (auto fine = check_mass("polytrope.mass", mass_); !fine) return fine;
+    if (auto fine = check_length("polytrope.radius", radius_); !fine) return fine;
     const vector width = box_width();
     const double shortest = std::min({width[0], width[1], width[2]});
     if (2.0 * radius_ > shortest)
@@ -153,6 +158,7 @@ class two_stars_problem final : public problem {
   }
 
   std::vector<named_value> references(double) const override {
+    if (has_images(setting())) return {};
     const double m1 = masses_[0], m2 = masses_[1], reduced = m1 * m2 / (m1 + m2);
     return {{"orbital_period", "time", 2.0 * std::numbers::pi / angular_velocity()},
             {"separation", "length", separation_},
@@ -169,7 +175,10 @@ class two_stars_problem final : public problem {
       if (!(masses_[s] > 0.0) || !(radii_[s] > 0.0))
         return error{fmt::format("two_stars.masses, two_stars.radii: expected numbers above 0, found {:g} and {:g}",
                                  masses_[s], radii_[s])};
+      if (auto fine = check_mass(fmt::format("two_stars.masses[{}]", s), masses_[s]); !fine) return fine;
+      if (auto fine = check_length(fmt::format("two_stars.radii[{}]", s), radii_[s]); !fine) return fine;
     }
+    if (auto fine = check_length("two_stars.separation", separation_); !fine) return fine;
     if (radii_[0] + radii_[1] > separation_)
       return error{fmt::format("two_stars.separation = {:g}: expected at least the sum of the radii, {:g}", separation_,
                                radii_[0] + radii_[1])};

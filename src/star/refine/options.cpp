@@ -1,12 +1,14 @@
-#include "star/refine/options.hpp"
-
+// The options of star/refine/refinement.hpp.
 #include <fmt/format.h>
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "base/config.hpp"
 #include "base/text.hpp"
-#include "mesh/tree/location.hpp"
+#include "mesh/tree/domain.hpp"
+#include "star/refine/refinement.hpp"
 
 namespace plx::star {
 
@@ -22,6 +24,9 @@ void refinement_options::describe(config_table& t) {
         {.help = "largest number of blocks: where the criteria request more, their thresholds are weakened until the "
                  "number fits; regions are not weakened; 0: no limit",
          .min = 0});
+  t.add("refinement.fill_blocks", fill_blocks,
+        {.help = "max_blocks is a target: where the criteria request fewer blocks, their thresholds are strengthened, "
+                 "down to a thousandth, as long as the number fits"});
   t.add("refinement.gradient_of", gradient_of,
         {.help = "variables whose relative difference between neighbouring cells is checked", .choices = known});
   t.add("refinement.gradient_refine", gradient_refine,
@@ -53,6 +58,11 @@ void refinement_options::describe(config_table& t) {
          .help = "a block may be coarsened when Jeans lengths are longer than this factor times jeans_cells cells of "
                  "twice the width",
          .min = 1});
+  t.add(
+      "refinement.potential_levels", potential_levels,
+      {.unit = "velocity^2",
+       .help = "number l: blocks of level l are refined where the potential of self-gravity is deeper: -phi exceeds it",
+       .min = 0});
   t.add("refinement.species", species,
         {.help = "ranges of mass fractions that are refined, with the cells between values on both sides: number of "
                  "the species, lower, upper, next range",
@@ -109,21 +119,30 @@ result<void> refinement_options::check() const {
                              plural(species.size(), "number"))};
   for (std::size_t r = 0; r < species.size(); r += 3)
     if (auto range = check_range(&species[r], r / 3); !range) return range;
+  if (fill_blocks && max_blocks == 0)
+    return error{"refinement.fill_blocks: expected refinement.max_blocks above 0, the number to fill, found 0"};
   for (const double density : density_levels)
     if (max_blocks > 0 && density == 0.0)
       return error{
           "refinement.density_levels: expected positive densities with refinement.max_blocks, which weakens them by a "
           "factor, found 0; refinement.regions refines all cells of a box"};
+  for (const double depth : potential_levels)
+    if (max_blocks > 0 && depth == 0.0)
+      return error{
+          "refinement.potential_levels: expected positive depths with refinement.max_blocks, which weakens them by a "
+          "factor, found 0; refinement.regions refines all cells of a box"};
   return {};
 }
 
-result<void> refinement_options::check_for(const mesh::domain& box, int n_species,
-                                           double gravitational_constant) const {
+result<void> refinement_options::check_for(const mesh::domain& box, int n_species, double gravitational_constant,
+                                           bool self_gravity) const {
   if (jeans_cells > 0.0 && gravitational_constant == 0.0)
     return error{
         fmt::format("refinement.jeans_cells = {}: expected a gravitational constant, found none; set "
                     "gravity.constant, [units] or gravity.self",
                     jeans_cells)};
+  if (!potential_levels.empty() && !self_gravity)
+    return error{"refinement.potential_levels: expected gravity.self = true, whose potential it limits, found false"};
   for (std::size_t r = 0; r + 2 < species.size(); r += 3)
     if (species[r] >= n_species)
       return error{

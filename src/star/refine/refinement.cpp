@@ -8,11 +8,15 @@
 
 #include "base/assert.hpp"
 #include "mesh/between/gather.hpp"
+#include "mesh/tree/domain.hpp"
+#include "mesh/tree/regrid.hpp"
 #include "num/symmetric.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
 #include "star/device/data/step_data.hpp"
 #include "star/device/device_gas.hpp"
+#include "star/runners/gravity_field.hpp"
+#include "star/state/gas.hpp"
 
 namespace plx::star {
 
@@ -41,7 +45,22 @@ struct marks {
   bool may_coarsen = true;
 };
 
-marks look_at_regions(const mesh::block_mesh& mesh, slot_id slot, const std::vector<double>& regions) {
+// Directions of the blocks within `buffer` cells of a cell of a block of n^3, including its own.
+std::uint32_t reached(int i, int j, int k, int n, int buffer) {
+  std::uint32_t bits = 0;
+  const auto from = [&](int c) { return c < buffer ? -1 : 0; };
+  const auto to = [&](int c) { return c >= n - buffer ? 1 : 0; };
+  for (int dz = from(k); dz <= to(k); ++dz)
+    for (int dy = from(j); dy <= to(j); ++dy)
+      for (int dx = from(i); dx <= to(i); ++dx) bits |= 1u << mesh::direction_index(dx, dy, dz);
+  return bits;
+}
+
+int buffer_of(const refinement_options& o, int block_size) {
+  return std::min<int>(static_cast<int>(o.buffer), block_size);
+}
+
+marks check_regions(const mesh::block_mesh& mesh, slot_id slot, const std::vector<double>& regions) {
   marks m;
   const std::array<double, 3> lower = mesh.lower(slot);
   const double width = mesh.cell_width(slot) * mesh.block_size();
@@ -56,19 +75,46 @@ marks look_at_regions(const mesh::block_mesh& mesh, slot_id slot, const std::vec
   return m;
 }
 
+// `potential`: of the block's cells.
+void check_potential(const mesh::block_mesh& mesh, slot_id slot, const refinement_options& o, double weakening,
+                     const double* potential, marks& m) {
+  const auto level = static_cast<std::size_t>(mesh.level(slot));
+  const auto depth = [&](std::size_t l) {
+    return l < o.potential_levels.size() ? weakening * o.potential_levels[l] : HUGE_VAL;
+  };
+  const double marked_below = -depth(level), before_below = level > 0 ? -depth(level - 1) : -HUGE_VAL;
+  const int n = mesh.block_size(), buffer = buffer_of(o, n);
+  for (int c = 0; c < n * n * n; ++c) {
+    const bool marked = potential[c] < marked_below, before = potential[c] < before_below;
+    if (!marked && !before) continue;
+    const std::uint32_t near = reached(c % n, c / n % n, c / (n * n), n, buffer);
+    if (marked) m.directions |= near;
+    if (before) m.before |= near;
+  }
+}
+
+// The criteria that the host checks, also for a gas on a device: they do not read the state of the gas.
+marks check_block(const mesh::block_mesh& mesh, slot_id slot, const refinement_options& o, double weakening,
+                  const gravity_field* gravity) {
+  marks m = check_regions(mesh, slot, o.regions);
+  if (o.potential_levels.empty()) return m;
+  PLX_ASSERT(gravity != nullptr);
+  check_potential(mesh, slot, o, weakening, gravity->values(slot), m);
+  return m;
+}
+
 class block_marker {
  public:
-  block_marker(const gas& g, const setup& s, const refinement_options& o, const device::cell_criteria& criteria)
+  block_marker(const gas& g, const setup& s, const device::cell_criteria& criteria)
       : g_(g),
         s_(s),
-        regions_(o.regions),
         o_(criteria),
         gradient_(criteria.gradient_of),
         curvature_(criteria.curvature_of),
         levels_(criteria.limits.size() / device::level_limit_count) {}
 
-  marks operator()(slot_id slot, worker_scratch::one& mine) const {
-    marks m = look_at_regions(g_.mesh, slot, regions_);
+  /// Adds to `m`, the marks of check_block().
+  void operator()(slot_id slot, worker_scratch::one& mine, marks& m) const {
     const int n = g_.mesh.block_size(), level = g_.mesh.level(slot);
     const cells_of c(mine.criteria, n, o_.species.size() / 3);
     fill_values(slot, mine, c);
@@ -87,16 +133,15 @@ class block_marker {
       const bool in_range = in_species_range(c, at, 1.0);
       if (c.gradient[i] > o_.gradient_refine || c.curvature[i] > o_.curvature_refine || density > marked_above ||
           sound * sound < marked_below * density || in_range)
-        m.directions |= reached(i % n, i / n % n, i / n / n, n);
+        m.directions |= reached(i % n, i / n % n, i / n / n, n, o_.buffer);
       if (density > before_above || sound * sound < before_below * density)
-        m.before |= reached(i % n, i / n % n, i / n / n, n);
+        m.before |= reached(i % n, i / n % n, i / n / n, n, o_.buffer);
       const bool quiet = (c.gradient[i] < o_.gradient_coarsen || gradient_ == 0) &&
                          (c.curvature[i] < o_.curvature_coarsen || curvature_ == 0) && !(density > kept_above) &&
                          !(sound * sound < kept_below * density) && !in_species_range(c, at, device::species_kept);
       m.may_coarsen = m.may_coarsen && quiet;
     }
     if (m.directions != 0) m.may_coarsen = false;
-    return m;
   }
 
  private:
@@ -207,20 +252,8 @@ class block_marker {
         }
   }
 
-  // Directions of the blocks within `buffer` cells of a cell, including its own.
-  std::uint32_t reached(int i, int j, int k, int n) const {
-    std::uint32_t bits = 0;
-    const auto from = [&](int c) { return c < o_.buffer ? -1 : 0; };
-    const auto to = [&](int c) { return c >= n - o_.buffer ? 1 : 0; };
-    for (int dz = from(k); dz <= to(k); ++dz)
-      for (int dy = from(j); dy <= to(j); ++dy)
-        for (int dx = from(i); dx <= to(i); ++dx) bits |= 1u << mesh::direction_index(dx, dy, dz);
-    return bits;
-  }
-
   const gas& g_;
   const setup& s_;
-  const std::vector<double>& regions_;
   const device::cell_criteria& o_;
   std::uint32_t gradient_, curvature_;
   std::size_t levels_;
@@ -310,27 +343,30 @@ std::vector<marks> gathered(const gas& g, const std::vector<marks>& own) {
 }  // namespace
 
 std::vector<flag> refinement_flags(const gas& g, const setup& s, const refinement_options& options,
-                                   worker_scratch& scratch, double weakening) {
+                                   worker_scratch& scratch, double weakening, const gravity_field* gravity) {
   const auto own = g.own();
   std::vector<marks> mine(own.size());
   const device::cell_criteria criteria = criteria_of(options, s, weakening);
-  const block_marker mark(g, s, options, criteria);
-  for_loop(info_of("star.refinement"), std::size_t{0}, own.size(),
-           [&](std::size_t p) { mine[p] = mark(own[p], scratch.mine()); });
+  const block_marker mark(g, s, criteria);
+  for_loop(info_of("star.refinement"), std::size_t{0}, own.size(), [&](std::size_t p) {
+    mine[p] = check_block(g.mesh, own[p], options, weakening, gravity);
+    mark(own[p], scratch.mine(), mine[p]);
+  });
   return spread(g.mesh, gathered(g, mine));
 }
 
 std::vector<flag> refinement_flags(const gas& g, const refinement_options& options,
-                                   std::span<const std::uint32_t> marks_of_cells) {
+                                   std::span<const std::uint32_t> marks_of_cells, double weakening,
+                                   const gravity_field* gravity) {
   const auto own = g.own();
   PLX_ASSERT_EQ(marks_of_cells.size(), 2 * own.size());
   std::vector<marks> mine(own.size());
-  for (std::size_t p = 0; p < own.size(); ++p) {
-    marks& m = mine[p] = look_at_regions(g.mesh, own[p], options.regions);
+  for_loop(info_of("star.refinement"), std::size_t{0}, own.size(), [&](std::size_t p) {
+    marks& m = mine[p] = check_block(g.mesh, own[p], options, weakening, gravity);
     m.directions |= marks_of_cells[2 * p] & (device::mark_busy - 1);
-    m.before = marks_of_cells[2 * p + 1];
+    m.before |= marks_of_cells[2 * p + 1];
     m.may_coarsen = m.may_coarsen && (marks_of_cells[2 * p] & device::mark_busy) == 0 && m.directions == 0;
-  }
+  });
   return spread(g.mesh, gathered(g, mine));
 }
 
@@ -341,7 +377,7 @@ device::cell_criteria criteria_of(const refinement_options& o, const setup& s, d
           .gradient_coarsen = weakening * o.gradient_coarsen,
           .curvature_refine = weakening * o.curvature_refine,
           .curvature_coarsen = weakening * o.curvature_coarsen,
-          .buffer = std::min<int>(static_cast<int>(o.buffer), s.domain.block_size),
+          .buffer = buffer_of(o, s.domain.block_size),
           .of_sound = o.jeans_cells > 0.0,
           .limits = level_limits(o, s, weakening),
           .species = species_ranges(o, weakening)};

@@ -33,12 +33,16 @@ std::vector<bool> new_slots(const regrid_result& r, std::size_t slots) {
   return is_new;
 }
 
-// Applies floors to blocks that no stage has made, and computes their signal rates.
-floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& slots) {
+// Applies floors to blocks that no stage has made, and computes their signal rates. `scratch`: gets what they change.
+floor_counts check_blocks(gas& g, const setup& s, const std::vector<slot_id>& slots, worker_scratch& scratch) {
   std::vector<stage_output> outs(slots.size());
   const int n = g.mesh.block_size();
   for_loop(info_of("star.check"), std::size_t{0}, slots.size(), [&](std::size_t i) {
-    check_cells(s.hydro, g.now.block(slots[i]), n, place_of(g.mesh, slots[i]), {{0, 0, 0}, {n, n, n}}, outs[i]);
+    scratch.with_sums(1.0, [&](floor_sums to) -> const stage_output& {
+      outs[i].added = to;
+      check_cells(s.hydro, g.now.block(slots[i]), n, place_of(g.mesh, slots[i]), {{0, 0, 0}, {n, n, n}}, outs[i]);
+      return outs[i];
+    });
   });
   floor_counts floors;
   for (std::size_t i = 0; i < slots.size(); ++i) {
@@ -81,16 +85,7 @@ class moving final : public step::message_handler {
       : g_(g), costs_(costs), all_(shipments_of(moves)), end_(to_come()) {}
 
   void run() {
-    g_.net.open(*this);
-    for (std::size_t i = 0; i < all_.size(); ++i)
-      if (all_[i].from == g_.net.here()) {
-        step::message_tag tag;
-        tag.group = static_cast<std::uint32_t>(i);
-        g_.net.send(all_[i].to, tag, packed(all_[i]));
-      }
-    const bool whole = end_.wait();
-    g_.net.close();
-    if (!whole) end_.fail();
+    if (!exchange_all()) end_.fail();
     for (const auto& [slot, cost] : arrived_costs_) costs_.set(slot, cost);
   }
 
@@ -108,9 +103,20 @@ class moving final : public step::message_handler {
     }
     end_.arrive();
   }
-  void lost(int peer, const std::string& why) override { end_.lost(peer, why); }
+  void lost(const std::exception_ptr& loss) override { end_.lost(loss); }
 
  private:
+  bool exchange_all() {
+    step::exchange::open_round round(g_.net);
+    round.begin(*this);
+    for (std::size_t i = 0; i < all_.size(); ++i)
+      if (all_[i].from == g_.net.here()) {
+        step::message_tag tag;
+        tag.group = static_cast<std::uint32_t>(i);
+        g_.net.send(all_[i].to, tag, packed(all_[i]));
+      }
+    return end_.wait();
+  }
   int to_come() const {
     return static_cast<int>(
         std::count_if(all_.begin(), all_.end(), [&](const shipment& s) { return s.to == g_.net.here(); }));
@@ -244,7 +250,7 @@ next_mesh plan_next_mesh(const gas& g, const std::vector<flag>& flags, int coars
 }
 
 regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools& tools) {
-  regrid_result result{next.plan.refined, next.plan.merged, next.wanted != next.held, {}};
+  regrid_result result{next.plan.refined, next.plan.merged, next.wanted != next.held, {}, {}};
   if (!result.changed()) {
     g.mesh = std::move(next.plan.next);  // it counts the votes
     return result;
@@ -256,27 +262,34 @@ regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools&
   std::vector<slot_id> to_check;
   for (const slot_id slot : g.own())
     if (is_new[slot]) to_check.push_back(slot);
-  result.floors = check_blocks(g, s, to_check);
+  result.floors = check_blocks(g, s, to_check, tools.scratch);
+  result.added = tools.scratch.take_added();
   refresh_mirrors(g);
   return result;
 }
 
 floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
-                           worker_scratch& scratch, block_limit& limit) {
+                           worker_scratch& scratch, block_limit& limit,
+                           const std::function<const gravity_field&()>& solve) {
   const auto fill = [&](const std::vector<slot_id>& slots) {
     for_loop(info_of("star.initial"), std::size_t{0}, slots.size(),
              [&](std::size_t i) { fill_from_problem(p, g.mesh, slots[i], 0.0, g.now.block(slots[i])); });
     refresh_mirrors(g);
   };
   fill({g.own().begin(), g.own().end()});
-  for (int round = 0; round < 4 * s.domain.max_level; ++round) {
+  // refinement.fill_blocks strengthens the thresholds ten times at most, and levels may follow each time.
+  const int most = (options.fill_blocks ? 14 : 4) * static_cast<int>(s.domain.max_level);
+  for (int round = 0; round < most; ++round) {
+    const double before = limit.weakening();
+    const gravity_field* gravity = options.potential_levels.empty() ? nullptr : &solve();
     const std::vector<flag> flags = limit.choose(g.mesh, [&](double weakening) {
-      std::vector<flag> at = refinement_flags(g, s, options, scratch, weakening);
+      std::vector<flag> at = refinement_flags(g, s, options, scratch, weakening, gravity);
       for (flag& f : at) f = std::max(f, flag::keep);
       return at;
     });
     mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, 1);
-    if (!plan.changed()) break;
+    if (!plan.changed() && limit.weakening() == before) break;
+    if (!plan.changed()) continue;  // the next thresholds may request more
     std::vector<bool> filled(std::max(g.mesh.slot_count(), plan.next.slot_count()), false);
     for (const slot_id slot : g.own()) filled[slot] = true;  // new blocks have other slots
     g.adopt(std::move(plan.next));
@@ -286,7 +299,8 @@ floor_counts build_initial(gas& g, const setup& s, const refinement_options& opt
     fill(missing);
   }
   if (g.spin >= 0) start_spin(g, scratch);
-  const floor_counts floors = check_blocks(g, s, {g.own().begin(), g.own().end()});
+  const floor_counts floors = check_blocks(g, s, {g.own().begin(), g.own().end()}, scratch);
+  scratch.take_added();  // the state begins with what they have changed
   refresh_mirrors(g);
   return floors;
 }
@@ -294,7 +308,8 @@ floor_counts build_initial(gas& g, const setup& s, const refinement_options& opt
 floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
                            worker_scratch& scratch) {
   block_limit limit(options);
-  return build_initial(g, s, options, p, scratch, limit);
+  PLX_ASSERT(options.potential_levels.empty());
+  return build_initial(g, s, options, p, scratch, limit, {});
 }
 
 namespace {
@@ -312,9 +327,12 @@ constexpr double eighths[8] = {1.0,  // 2^(i/8), the same bits everywhere
 
 }  // namespace
 
-double block_limit::factor(int step) { return std::ldexp(eighths[step % 8], step / 8); }
+double block_limit::factor(int step) {
+  const int whole = (step + 8 * last_step) / 8 - last_step;  // rounded down
+  return std::ldexp(eighths[step - 8 * whole], whole);
+}
 
-void block_limit::restore(double state) { step_ = std::min(std::max(static_cast<int>(state), 0), last_step); }
+void block_limit::restore(double state) { step_ = std::clamp(static_cast<int>(state), first_step_, last_step); }
 
 // A mesh above the limit, which can only be coarsened, fits if all its requests together would bring it below.
 bool block_limit::fits(const mesh::block_mesh& mesh, const std::vector<mesh::flag>& flags) const {
@@ -327,7 +345,7 @@ std::vector<mesh::flag> block_limit::choose(const mesh::block_mesh& mesh,
   std::vector<mesh::flag> flags = flags_at(factor(step_));
   if (!present()) return flags;
   if (fits(mesh, flags)) {
-    for (int i = 0; i < most_steps_back && step_ > 0; ++i) {
+    for (int i = 0; i < most_steps_back && step_ > first_step_; ++i) {
       std::vector<mesh::flag> stronger = flags_at(factor(step_ - 1));
       if (!fits(mesh, stronger)) break;
       flags = std::move(stronger);

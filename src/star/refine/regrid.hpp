@@ -16,27 +16,30 @@
 #include <vector>
 
 #include "mesh/tree/regrid.hpp"
+#include "num/exact_sum.hpp"
 #include "star/driver/balancer.hpp"
-#include "star/refine/options.hpp"
+#include "star/refine/refinement.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx::star {
 
 // ---- The limit of the number of blocks, refinement.max_blocks: thresholds of the refinement criteria are weakened by
-// a factor until the next mesh has at most that number. The factor is 2^(step/8); each check begins with the factor of
-// the one before, so it is part of a checkpoint.
+// a factor until the next mesh has at most that number. The factor is 2^(step/8), with refinement.fill_blocks also
+// below 1, as small as fits; each check begins with the factor of the one before, so it is part of a checkpoint.
 //
 // Results depend on the mesh, the flags and the state only, so they are the same on all localities. Cost: one
-// evaluation of the criteria and one plan of a mesh per factor tried: one while the factor is 1, two while it stays,
-// some ten after a sudden change.
+// evaluation of the criteria and one plan of a mesh per factor tried: one while the factor is 1 (or the smallest), two
+// while it stays, some ten after a sudden change.
 
 class block_limit {
  public:
   explicit block_limit(const refinement_options& o)
-      : most_(static_cast<std::size_t>(o.max_blocks)), coarsen_after_(static_cast<int>(o.coarsen_after)) {}
+      : most_(static_cast<std::size_t>(o.max_blocks)),
+        coarsen_after_(static_cast<int>(o.coarsen_after)),
+        first_step_(o.fill_blocks ? -80 : 0) {}
 
   bool present() const { return most_ > 0; }
-  /// The factor of the thresholds, at least 1.
+  /// The factor of the thresholds: at least 1, or 2^-10 with refinement.fill_blocks.
   double weakening() const { return factor(step_); }
 
   /// The flags of the strongest thresholds whose mesh fits, and their factor in weakening(). flags_at(factor) evaluates
@@ -55,6 +58,7 @@ class block_limit {
 
   std::size_t most_;
   int coarsen_after_;
+  int first_step_;  // the smallest
   int step_ = 0;
 };
 
@@ -82,8 +86,9 @@ next_mesh plan_next_mesh(const gas& g, const std::vector<mesh::flag>& flags, int
 
 struct regrid_result {
   std::vector<mesh::family> refined, merged;
-  bool moved = false;   ///< blocks moved to other localities
-  floor_counts floors;  ///< in new local blocks
+  bool moved = false;            ///< blocks moved to other localities
+  floor_counts floors;           ///< in new local blocks
+  std::vector<exact_sum> added;  ///< by these: floor_amounts
 
   bool changed() const { return moved || !refined.empty() || !merged.empty(); }
 };
@@ -95,10 +100,12 @@ regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools&
 
 /// Builds the mesh and the state at time 0: refined until the criteria request no more, each level initialized from the
 /// problem, in parts of equal numbers of blocks. `limit`: keeps the weakening of the thresholds that
-/// refinement.max_blocks requires, for the checks that follow. Returns the floors applied to local blocks.
+/// refinement.max_blocks requires, for the checks that follow. `solve`: computes gravity in the present state, if there
+/// are refinement.potential_levels. Returns the floors applied to local blocks.
 floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
-                           worker_scratch& scratch, block_limit& limit);
-/// The same with a limit of its own.
+                           worker_scratch& scratch, block_limit& limit,
+                           const std::function<const gravity_field&()>& solve);
+/// The same with a limit of its own. Requires: no potential_levels.
 floor_counts build_initial(gas& g, const setup& s, const refinement_options& options, const problem& p,
                            worker_scratch& scratch);
 

@@ -1,19 +1,48 @@
 #include "star/runners/device_course.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "io/run_json.hpp"
+#include "mesh/tree/regrid.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/driver/options.hpp"
 #include "star/refine/refinement.hpp"
 #include "star/runners/gravity_field.hpp"
-#include "star/runners/run_device.hpp"
+#include "step/exchange.hpp"
 
 namespace plx::star {
 
 using mesh::slot_id;
+
+device::gas_options gas_options_of(const setup& s) { return {s.hydro, s.scheme, s.cfl, s.sides, 0, s.modules}; }
+
+const gpu::backend& backend_of(const run_options& run, const gpu::backend* on) {
+  return on != nullptr ? *on : gpu::find_backend(run.device == "emulated" ? "cpu" : run.device);
+}
+
+error device_error(const run_options& run, const gpu::error& why) {
+  return {fmt::format("run.device = \"{}\": {}; run.device = \"cpu\" needs none", run.device, why.what())};
+}
+
+// If there is no device, opening reports the error.
+int device_index(const gpu::backend& b, int rank) { return rank % std::max(1, gpu::device_count(b)); }
+
+int rank_on_host(step::exchange& net) {
+  if (net.is_alone()) return 0;
+  const std::string name = this_machine().host + "\n" + this_process().boot;
+  const auto number = static_cast<double>(std::hash<std::string>()(name) >> 12);  // exact
+  const auto all = net.all_gather({number});
+  int lower = 0;
+  for (int i = 0; i < net.here(); ++i) lower += all[static_cast<std::size_t>(i)].at(0) == number ? 1 : 0;
+  return lower;
+}
 
 namespace {
 
@@ -84,14 +113,15 @@ device::step_result device_course::next() {
   return std::move(results_[next_++]);
 }
 
-std::vector<mesh::flag> device_course::refinement_flags(double weakening) {
+std::vector<mesh::flag> device_course::refinement_flags(double weakening, const gravity_field* gravity) {
   PLX_ASSERT(!ahead());
-  return star::refinement_flags(gas_, in_.refinement, values_->marks(criteria_of(in_.refinement, setup_, weakening)));
+  return star::refinement_flags(gas_, in_.refinement, values_->marks(criteria_of(in_.refinement, setup_, weakening)),
+                                weakening, gravity);
 }
 
 regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_costs& costs) {
   mesh::regrid_plan plan = mesh::plan_regrid(gas_.mesh, flags, static_cast<int>(in_.refinement.coarsen_after));
-  regrid_result result{plan.refined, plan.merged, false, {}};
+  regrid_result result{plan.refined, plan.merged, false, {}, {}};
   if (!plan.changed()) {
     gas_.mesh = std::move(plan.next);  // it counts the votes
     return result;
@@ -100,8 +130,10 @@ regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_
   const std::vector<device::block_report> checks = values_->make_blocks(plan, gas_.mesh);
   costs.move(plan.refined, plan.merged);
   gas_.adopt(std::move(plan.next));
+  std::uint64_t added_terms = 0;
   const auto check = [&, next = std::size_t{0}](slot_id slot) mutable {
     const device::block_report& r = checks[next++];
+    added_terms += r.added_terms;
     gas_.signal_rate[slot] = std::bit_cast<double>(r.speed_bits) / gas_.mesh.cell_width(slot);
     result.floors.density += static_cast<std::int64_t>(r.density_floors);
     result.floors.pressure += static_cast<std::int64_t>(r.pressure_floors);
@@ -110,6 +142,7 @@ regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_
   for (const mesh::family& f : result.refined) made.insert(made.end(), f.children.begin(), f.children.end());
   for (const mesh::family& f : result.merged) made.push_back(f.parent);
   std::for_each(made.begin(), made.end(), check);
+  if (added_terms > 0) result.added = values_->take_added();
   values_->adopt(gas_.mesh);
   values_->set_signal_rates(std::span(gas_.signal_rate).first(gas_.mesh.slot_count()));
   values_here_ = false;

@@ -1,6 +1,6 @@
-// The integrator on one device: it advances all blocks in batches of steps from one regrid check to the next without
-// the host, and evaluates the refinement criteria and the values of new blocks there too. The host holds the tree, and
-// reads values for files only.
+// The device of a locality, and the integrator on one device: it advances all blocks in batches of steps from one
+// regrid check to the next without the host, and evaluates the refinement criteria and the values of new blocks there
+// too. The host holds the tree, and reads values for files only.
 //
 // Every number equals that of the CPU's stepper to the last bit, so a run can be continued on either.
 //
@@ -12,13 +12,15 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
+#include "gpu/error.hpp"
 #include "num/exact_sum.hpp"
 #include "star/driver/options.hpp"
 #include "star/refine/regrid.hpp"
-#include "star/runners/step_account.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx {
@@ -30,13 +32,44 @@ struct backend;
 
 namespace plx::star {
 
+struct run_device;  // star/device/data/machine.hpp
 namespace device {
 class device_gas;
+struct gas_options;
 struct step_control;
 struct step_result;
 }  // namespace device
 
-struct run_device;
+// ---- the device of a locality: each has one (docs/decisions/0022-one-device-per-locality.md)
+
+/// Options of a device's values, without totals.
+device::gas_options gas_options_of(const setup& s);
+
+/// The backend that run.device names, or `on` if it is not null. Errors: gpu::error if this program lacks the backend.
+const gpu::backend& backend_of(const run_options& run, const gpu::backend* on);
+
+/// One line: the request, the reason of the failure, and what to do.
+error device_error(const run_options& run, const gpu::error& why);
+
+/// The index of a locality's device: the localities of a host take its devices in turn, and share them if there are too
+/// few. `rank`: rank_on_host().
+int device_index(const gpu::backend& b, int rank);
+/// The number of localities on this host with lower numbers. Collective, in a task.
+int rank_on_host(step::exchange& net);
+
+/// f(backend), or the error of device_error().
+template <class F>
+auto on_backend(const run_options& run, const gpu::backend* on, F&& f)
+    -> result<std::invoke_result_t<F, const gpu::backend&>> {
+  try {
+    return std::forward<F>(f)(backend_of(run, on));
+  } catch (const gpu::error& e) {
+    return device_error(run, e);
+  }
+}
+
+// ---- the integrator
+
 class gravity_field;
 
 class device_course {
@@ -63,7 +96,7 @@ class device_course {
   double signal_rate() const { return signal_rate_; }  ///< largest of all blocks, after the last step
 
   /// The refinement flags of all blocks, and the next mesh; both as the functions of the same names do on the CPU.
-  std::vector<mesh::flag> refinement_flags(double weakening);
+  std::vector<mesh::flag> refinement_flags(double weakening, const gravity_field* gravity);
   regrid_result regrid(const std::vector<mesh::flag>& flags, block_costs& costs);
 
   std::vector<double> totals();

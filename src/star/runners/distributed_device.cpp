@@ -13,16 +13,16 @@
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
+#include "mesh/tree/regrid.hpp"
 #include "net/error.hpp"
 #include "rt/future.hpp"
 #include "star/device/data/machine.hpp"
-#include "star/device/data/part_borders.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/driver/agreement.hpp"
 #include "star/driver/options.hpp"
 #include "star/refine/refinement.hpp"
+#include "star/runners/device_course.hpp"
 #include "star/runners/gravity_field.hpp"
-#include "star/runners/run_device.hpp"
 #include "step/exchange.hpp"
 #include "step/round_end.hpp"
 
@@ -86,8 +86,8 @@ class device_messages final : private step::message_handler {
   };
   void open();
   void arrived(const step::message& m) override;
-  void lost(int peer, const std::string& why) override;
-  void end_all(int peer, const std::string& why);
+  void lost(const std::exception_ptr& loss) override;
+  void end_all(const std::exception_ptr& loss);
 
   step::exchange& net_;
   device::machine& on_;
@@ -177,7 +177,7 @@ void device_messages::arrived(const step::message& m) {
   const auto from = static_cast<int>(m.tag.from);
   if (static_cast<message_kind>(m.tag.kind) == message_kind::failure) {
     peer_failed_.store(true, std::memory_order_release);  // pairs with wait()
-    return end_all(from, "");
+    return end_all(nullptr);
   }
   const std::size_t lane = m.tag.group;
   PLX_ASSERT_LT(lane, lanes_.size());
@@ -188,12 +188,12 @@ void device_messages::arrived(const step::message& m) {
   ends_[lane]->arrive();
 }
 
-void device_messages::lost(int peer, const std::string& why) { end_all(peer, why); }
+void device_messages::lost(const std::exception_ptr& loss) { end_all(loss); }
 
-void device_messages::end_all(int peer, const std::string& why) {
+void device_messages::end_all(const std::exception_ptr& loss) {
   if (ended_.exchange(true)) return;
   for (const auto& end : ends_)
-    if (end != nullptr) end->lost(peer, why);
+    if (end != nullptr) end->lost(loss);
 }
 
 using mesh::slot_id;
@@ -305,17 +305,19 @@ std::optional<bad_cell> distributed_device::advance(double dt, double time) {
 bool distributed_device::run_step(double dt, double time) {
   values_here_ = false;
   outflow_.assign(static_cast<std::size_t>(mesh::face_count) * gas_.now.variable_count(), {});
+  added_.assign(static_cast<std::size_t>(gas_.now.variable_count()), {});
   if (!on_->values.has_blocks()) return true;
   on_->begin_s = monotonic_seconds();
   return on_->values.run_part(time, dt, steps_, *on_);
 }
 
-// Combines the reports of the blocks, along the curve, as finish_body.hpp and stepper::first_bad() do.
+// Combines the reports of the blocks, along the curve, as device/bodies/step_end_body.hpp and stepper::first_bad() do.
 void distributed_device::collect(step_account& mine, std::vector<double>& rates) {
   sums_ = on_->values.sums(gas_.own());
   if (!on_->values.has_blocks()) return;
   std::uint64_t first = device::block_report::no_bad, key = first;
   floor_counts floors;
+  std::uint64_t added_terms = 0;
   const std::vector<device::block_report> reports = on_->values.end_step();
   on_->busy_s += monotonic_seconds() - on_->begin_s;
   auto position = static_cast<std::size_t>(gas_.parts.begin(gas_.net.here()));
@@ -323,10 +325,12 @@ void distributed_device::collect(step_account& mine, std::vector<double>& rates)
     rates.push_back(std::bit_cast<double>(r.speed_bits) / gas_.mesh.cell_width(gas_.mesh.blocks()[position]));
     floors.add(floor_counts{static_cast<std::int64_t>(r.density_floors), static_cast<std::int64_t>(r.pressure_floors),
                             static_cast<std::int64_t>(r.input_floors)});
+    added_terms += r.added_terms;
     if (r.bad != device::block_report::no_bad)
       if (const std::uint64_t order = r.bad >> 40 << 32 | position; order < first) first = order, key = r.bad;
     ++position;
   }
+  if (added_terms > 0) added_ = on_->values.take_added();
   mine.take(floors);
   mine.signal_rate = *std::max_element(rates.begin(), rates.end());
   first != device::block_report::no_bad ? note_bad(first, key, mine) : on_->values.add_left(outflow_);
@@ -345,7 +349,11 @@ void distributed_device::note_bad(std::uint64_t first, std::uint64_t key, step_a
 std::optional<bad_cell> distributed_device::end_step(step_account& mine, const std::string& why,
                                                      const std::vector<double>& rates) {
   if (!why.empty()) mine.failed = 1.0 + gas_.net.here();
-  const step_account all = agree_on_step(gas_.net, mine, outflow_);
+  std::vector<exact_sum> sums = outflow_;
+  sums.insert(sums.end(), added_.begin(), added_.end());
+  const step_account all = agree_on_step(gas_.net, mine, sums);
+  outflow_.assign(sums.begin(), sums.end() - std::ssize(added_));
+  added_.assign(sums.end() - std::ssize(added_), sums.end());
   wishes_ = static_cast<std::uint32_t>(all.wishes);
   if (all.failed > 0.0) throw_if(first_complaint(gas_.net, why));
   if (all.is_bad()) {
@@ -382,12 +390,12 @@ std::vector<double> distributed_device::totals() {
   return values;
 }
 
-std::vector<mesh::flag> distributed_device::refinement_flags(double weakening) {
+std::vector<mesh::flag> distributed_device::refinement_flags(double weakening, const gravity_field* gravity) {
   std::vector<std::uint32_t> marks;
   all_or_none([&] {
     if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, setup_, weakening));
   });
-  return star::refinement_flags(gas_, in_.refinement, marks);
+  return star::refinement_flags(gas_, in_.refinement, marks, weakening, gravity);
 }
 
 void distributed_device::gravity(gravity_field& to) {

@@ -25,7 +25,6 @@
 #include "mesh/tree/regrid.hpp"
 #include "num/exact_sum.hpp"
 #include "star/driver/options.hpp"
-#include "star/runners/step_account.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx {
@@ -41,7 +40,7 @@ class gravity_field;
 
 class distributed_device {
  public:
-  /// Opens the device of run.device that is this locality's (run_device.hpp), or one of `on` if it is not null.
+  /// Opens the device of run.device that is this locality's (device_course.hpp), or one of `on` if it is not null.
   /// Requires: several localities; all arguments outlive it. Collective. Errors: one line, on this locality only: this
   /// program lacks the backend, no device, no driver.
   static result<std::unique_ptr<distributed_device>> open(const input& in, const setup& s, gas& g, runtime& rt,
@@ -55,11 +54,12 @@ class distributed_device {
   double signal_rate() const { return signal_rate_; }              ///< of the whole gas, after a step
   const floor_counts& floors() const { return floors_; }           ///< of the last step
   std::span<const exact_sum> outflow() const { return outflow_; }  ///< in the last step, by face and variable
+  std::span<const exact_sum> added() const { return added_; }      ///< by floors in the last step: floor_amounts
   std::vector<double> totals();                                    ///< of the whole gas. Collective.
   /// The sums of modules (step_module::sums()) over local blocks, after the last step.
   const std::vector<exact_sum>& sums() const { return sums_; }
   /// The refinement flags of all blocks, by slot. Collective.
-  std::vector<mesh::flag> refinement_flags(double weakening);
+  std::vector<mesh::flag> refinement_flags(double weakening, const gravity_field* gravity);
   /// The field of gravity of the present state, of local blocks. Collective. Requires: self-gravity.
   void gravity(gravity_field& to);
   /// Copies the values to the host, if they are not there. Collective.
@@ -89,7 +89,7 @@ class distributed_device {
   const setup& setup_;
   gas& gas_;
   std::unique_ptr<parts> on_;
-  std::vector<exact_sum> outflow_, sums_;
+  std::vector<exact_sum> outflow_, added_, sums_;
   floor_counts floors_;
   double signal_rate_ = 0.0;
   std::int64_t steps_ = 0;

@@ -8,7 +8,6 @@
 #include "star/device/device_gas.hpp"
 #include "star/gravity/passes.hpp"
 #include "star/gravity/self_gravity.hpp"
-#include "star/runners/host_pass_data.hpp"
 #include "star/step/gas_step.hpp"
 #include "step/border.hpp"
 #include "step/node_graph.hpp"
@@ -82,7 +81,7 @@ class gravity_solver::passes final : public gas_passes {
  public:
   passes(const gas& g, const gravity::gravity_options& o)
       : gas_(g),
-        module_(self_gravity::make(o, g.mesh.block_size()).value()),
+        module_(self_gravity::make(o, g.mesh.box()).value()),
         recipe_(make_recipe()),
         runner_(recipe_, g.net) {}
 
@@ -112,7 +111,7 @@ class gravity_solver::passes final : public gas_passes {
     return step::kernel([](step::node_id) {});
   }
   std::vector<step::transfer> field_transfers(int index, const std::vector<step::stencil>& read_at) override {
-    step::node_values& values = data_.field(index, module_fields()[static_cast<std::size_t>(index)].doubles);
+    step::node_values& values = data_.field(index, module_fields()[static_cast<std::size_t>(index)].info.doubles);
     if (read_at.empty()) return {};
     borders_.push_back(std::make_unique<step::node_border>(values, read_at));
     std::vector<step::transfer> all;

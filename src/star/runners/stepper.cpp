@@ -1,13 +1,12 @@
 #include "star/runners/stepper.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "mesh/between/gather.hpp"
 #include "star/runners/gravity_field.hpp"
-#include "star/runners/host_pass_data.hpp"
-#include "star/runners/stage_borders.hpp"
-#include "star/runners/step_account.hpp"
 #include "star/state/gas.hpp"
 #include "star/step/gas_step.hpp"
 #include "star/step/portable_pass.hpp"
@@ -20,7 +19,83 @@ namespace plx::star {
 using mesh::slot_id;
 using step::stencil;
 
+std::vector<step::border_group> border_groups(std::span<const mesh::halo_group> groups) {
+  std::vector<step::border_group> all;
+  for (const mesh::halo_group& g : groups) all.push_back({g.peer, g.blocks, g.size()});
+  return all;
+}
+
+std::vector<step::border_group> border_groups(std::span<const mesh::flux_group> groups, std::size_t face_doubles) {
+  std::vector<step::border_group> all;
+  for (const mesh::flux_group& g : groups) {
+    step::border_group& to = all.emplace_back(step::border_group{g.peer, {}, g.faces.size() * face_doubles});
+    for (const mesh::fine_face& f : g.faces)
+      if (to.nodes.empty() || to.nodes.back() != f.fine) to.nodes.push_back(f.fine);
+  }
+  return all;
+}
+
 namespace {
+
+// ---- what localities exchange in a step
+
+// The cells of `values` that tiles of other localities' blocks are gathered from. Requires: both arguments outlive it.
+class ghost_border final : public step::border {
+ public:
+  ghost_border(const gas& g, mesh::arena& values) : gas_(g), values_(values) {}
+
+  void adopt(const step::node_graph&, const step::border_use&) override {
+    sends_ = border_groups(gas_.ghosts.sends());
+    receives_ = border_groups(gas_.ghosts.receives());
+  }
+  void pack(std::size_t group, std::size_t index, double* message) const override {
+    mesh::pack(gas_.ghosts.sends()[group], index, values_, message);
+  }
+  void unpack(std::size_t group, const double* message) override {
+    mesh::unpack(gas_.ghosts.receives()[group], message, values_);
+  }
+
+ private:
+  const gas& gas_;
+  mesh::arena& values_;
+};
+
+// The coarsened fluxes of fine blocks whose coarser neighbours belong to other localities. Requires: as above.
+class flux_border final : public step::border {
+ public:
+  flux_border(const gas& g, mesh::flux_register& fluxes) : gas_(g), fluxes_(fluxes) {}
+
+  void adopt(const step::node_graph&, const step::border_use&) override {
+    sends_ = border_groups(gas_.between.sends(), fluxes_.quarter_doubles());
+    receives_ = border_groups(gas_.between.receives(), fluxes_.quarter_doubles());
+    first_face_.clear();
+    for (const mesh::flux_group& g : gas_.between.sends()) {
+      std::vector<std::uint32_t>& first = first_face_.emplace_back();
+      for (std::size_t i = 0; i < g.faces.size(); ++i)
+        if (i == 0 || g.faces[i].fine != g.faces[i - 1].fine) first.push_back(static_cast<std::uint32_t>(i));
+      first.push_back(static_cast<std::uint32_t>(g.faces.size()));
+    }
+  }
+  void pack(std::size_t group, std::size_t index, double* message) const override {
+    const auto& faces = gas_.between.sends()[group].faces;
+    for (std::uint32_t i = first_face_[group][index]; i < first_face_[group][index + 1]; ++i)
+      std::copy_n(fluxes_.coarsened(faces[i].fine, faces[i].face), fluxes_.quarter_doubles(),
+                  message + i * fluxes_.quarter_doubles());
+  }
+  void unpack(std::size_t group, const double* message) override {
+    for (const mesh::fine_face& f : gas_.between.receives()[group].faces) {
+      fluxes_.put_coarsened(gas_.mesh, f.fine, f.face, message);
+      message += fluxes_.quarter_doubles();
+    }
+  }
+
+ private:
+  const gas& gas_;
+  mesh::flux_register& fluxes_;
+  std::vector<std::vector<std::uint32_t>> first_face_;  // by group of sends() and node, and one more
+};
+
+// ---- the kernels on a block
 
 // The kernel's input: the block's tile of `from`, the state that the stage reads, gathered into the scratch.
 stage_input stage_input_of(const gas& g, const mesh::arena& from, mesh::slot_id slot, double dt,
@@ -65,19 +140,15 @@ void add_potential_energy(const double* potential, int face, int n, double* flux
 }
 
 // Replaces the block's fluxes in `to` by those of finer neighbours. The cells along the corrected faces get new values,
-// so floors, the tracer and the signal rate are evaluated again for them and reported to note(stage_output).
-template <class Note>
-void correct_block(const gas& g, const hydro_parameters& hydro, const mesh::flux_register& fluxes, mesh::arena& to,
-                   mesh::slot_id slot, double weighted_dt, Note&& note) {
+// so check(cell_box) evaluates floors, the tracer and the signal rate again for them.
+template <class Check>
+void correct_block(const gas& g, const mesh::flux_register& fluxes, mesh::arena& to, mesh::slot_id slot,
+                   double weighted_dt, Check&& check) {
   const mesh::block_mesh& m = g.mesh;
   const double dx = m.cell_width(slot);
   fluxes.apply(m, slot, weighted_dt / dx, to.block(slot));
-  for (int f = 0; f < mesh::face_count; ++f) {
-    if (m.across(slot, f).kind != mesh::relation::finer) continue;
-    stage_output out;
-    check_cells(hydro, to.block(slot), m.block_size(), place_of(m, slot), cells_along(f, m.block_size()), out);
-    note(std::as_const(out));
-  }
+  for (int f = 0; f < mesh::face_count; ++f)
+    if (m.across(slot, f).kind == mesh::relation::finer) check(cells_along(f, m.block_size()));
 }
 
 }  // namespace
@@ -119,7 +190,10 @@ class stepper::passes final : public gas_passes {
     });
   }
   std::unique_ptr<step::pass_kernel> correct_fluxes(int stage) override {
-    return step::kernel([this, stage](slot_id b) { s_.correct_block(b, stage); });
+    return step::kernel([this, stage](slot_id b) {
+      const int potential = gravity_.potential.index;
+      s_.correct_block(b, stage, potential < 0 ? nullptr : data_.view().field(potential, b));
+    });
   }
   std::unique_ptr<step::pass_kernel> check_state(int stage) override {
     return step::kernel([this, stage](slot_id b) { s_.check_block(b, stage); });
@@ -136,7 +210,7 @@ class stepper::passes final : public gas_passes {
 
  private:
   std::vector<step::transfer> field_transfers(int index, const std::vector<stencil>& read_at) override {
-    step::node_values& values = data_.field(index, module_fields()[static_cast<std::size_t>(index)].doubles);
+    step::node_values& values = data_.field(index, module_fields()[static_cast<std::size_t>(index)].info.doubles);
     if (read_at.empty()) return {};
     step::border* const by = keep(std::make_unique<step::node_border>(values, read_at));
     std::vector<step::transfer> all;
@@ -165,7 +239,8 @@ stepper::stepper(gas& g, const setup& s, unsigned workers)
       scheme_(s.scheme),
       scratch_(workers, s.hydro, s.domain.block_size),
       fluxes_(variable_count(s.hydro), s.domain.block_size),
-      left_(variable_count(s.hydro)) {
+      left_(variable_count(s.hydro)),
+      added_(variable_count(s.hydro)) {
   passes_ = std::make_unique<passes>(*this, s.modules);
   runner_ = std::make_unique<step::task_runner>(passes_->all(), g.net);
   adopt_mesh();
@@ -185,6 +260,8 @@ mesh::arena& stepper::state(int stage) {
 }
 
 unsigned stepper::worker_of(slot_id slot) const { return runner_->worker_of(slot); }
+
+const step::node_graph& stepper::nodes() const { return runner_->nodes(); }
 
 void stepper::adopt_mesh() {
   carried_ = 0;
@@ -220,7 +297,12 @@ void stepper::advance_block(slot_id slot, int stage, const double* potential, do
   in.potential = potential;
   stage_output out = stage_output_to(state(stage + 1), slot, to_register | to_sides, mine);
   out.work = work;
-  star::advance_block(hydro_, in, out, mine.kernel);
+  scratch_.with_sums(scheme_.state_weight(stage), [&](floor_sums to) -> const stage_output& {
+    out.added = to;
+    out.added.potential = potential;
+    star::advance_block(hydro_, in, out, mine.kernel);
+    return out;
+  });
   reports_[slot].signal_rate = 0.0;
   note(slot, stage, out);
   for (int f = 0; f < mesh::face_count; ++f) {
@@ -232,17 +314,27 @@ void stepper::advance_block(slot_id slot, int stage, const double* potential, do
   }
 }
 
-void stepper::correct_block(slot_id slot, int stage) {
-  star::correct_block(gas_, hydro_, fluxes_, state(stage + 1), slot, scheme_.weight[stage] * dt_,
-                      [&](const stage_output& out) { note(slot, stage, out); });
+void stepper::correct_block(slot_id slot, int stage, const double* potential) {
+  mesh::arena& to = state(stage + 1);
+  star::correct_block(gas_, fluxes_, to, slot, scheme_.weight[stage] * dt_,
+                      [&](const cell_box& box) { check_cells_of(to, slot, stage, potential, box); });
+}
+
+void stepper::check_cells_of(mesh::arena& values, slot_id slot, int stage, const double* potential,
+                             const cell_box& box) {
+  stage_output out;
+  scratch_.with_sums(scheme_.state_weight(stage), [&](floor_sums to) -> const stage_output& {
+    out.added = to;
+    out.added.potential = potential;
+    check_cells(hydro_, values.block(slot), gas_.mesh.block_size(), place_of(gas_.mesh, slot), box, out);
+    return out;
+  });
+  note(slot, stage, out);
 }
 
 void stepper::check_block(slot_id slot, int stage) {
   const int n = gas_.mesh.block_size();
-  stage_output out;
-  check_cells(hydro_, state(std::min(stage + 1, scheme_.stages)).block(slot), n, place_of(gas_.mesh, slot),
-              {{0, 0, 0}, {n, n, n}}, out);
-  note(slot, stage, out);
+  check_cells_of(state(std::min(stage + 1, scheme_.stages)), slot, stage, nullptr, {{0, 0, 0}, {n, n, n}});
 }
 
 void stepper::note(slot_id slot, int stage, const stage_output& out) {
@@ -277,13 +369,17 @@ std::optional<bad_cell> stepper::agree() {
   mine.take(floors);
   mine.wishes = std::exchange(my_wishes_, 0);
   if (const auto bad = first_bad()) mine.take(gas_, *bad);
-  std::vector<exact_sum> left = left_.take();
-  const step_account all = agree_on_step(gas_.net, mine, left);
+  std::vector<exact_sum> sums = left_.take(), added = scratch_.take_added();
+  const std::size_t n_left = sums.size();
+  added.resize(static_cast<std::size_t>(gas_.now.variable_count()));
+  sums.insert(sums.end(), added.begin(), added.end());
+  const step_account all = agree_on_step(gas_.net, mine, sums);
   wishes_ = static_cast<std::uint32_t>(all.wishes);
   if (all.is_bad()) return all.bad_found(gas_);
   signal_rate_ = all.signal_rate;
   floors_.add(all.floors_found());
-  left_.add_step(left);
+  left_.add_step(std::span(sums).first(n_left));
+  added_.add(std::span(sums).subspan(n_left));
   return std::nullopt;
 }
 

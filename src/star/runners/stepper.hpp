@@ -11,16 +11,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "mesh/field/face_fluxes.hpp"
 #include "num/exact_sum.hpp"
-#include "star/runners/step_account.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx::step {
+struct border_group;
+class node_graph;
 class task_runner;
-}
+}  // namespace plx::step
 
 namespace plx::star {
 
@@ -49,6 +51,8 @@ class stepper {
 
   const floor_counts& floors() const { return floors_; }  ///< of all steps so far, on all localities
   floor_counts& floors() { return floors_; }
+  const floor_amounts& added() const { return added_; }  ///< what floors have changed in the whole gas
+  floor_amounts& added() { return added_; }
   const mesh::side_totals& left() const { return left_; }  ///< outflow through the boundaries of the whole domain
   mesh::side_totals& left() { return left_; }
   /// The sums of modules (step_module::sums()) over local blocks, after the last step that succeeded.
@@ -58,6 +62,8 @@ class stepper {
   bool copy_gravity(gravity_field& to) const;
   /// Worker that last advanced a block. Requires: a live slot.
   unsigned worker_of(mesh::slot_id slot) const;
+  /// The nodes of the mesh of the last adopt_mesh().
+  const step::node_graph& nodes() const;
   worker_scratch& scratch() { return scratch_; }
 
  private:
@@ -72,8 +78,9 @@ class stepper {
 
   mesh::arena& state(int stage);
   void advance_block(mesh::slot_id slot, int stage, const double* potential, double* work);
-  void correct_block(mesh::slot_id slot, int stage);
+  void correct_block(mesh::slot_id slot, int stage, const double* potential);
   void check_block(mesh::slot_id slot, int stage);
+  void check_cells_of(mesh::arena& values, mesh::slot_id slot, int stage, const double* potential, const cell_box& box);
   void note(mesh::slot_id slot, int stage, const stage_output& out);
   std::optional<bad_cell> first_bad() const;
   std::optional<bad_cell> agree();
@@ -86,6 +93,7 @@ class stepper {
   mesh::flux_register fluxes_;
   mesh::side_totals left_;
   floor_counts floors_;
+  floor_amounts added_;
   std::vector<exact_sum> sums_;
   std::unique_ptr<passes> passes_;
   std::unique_ptr<step::task_runner> runner_;
@@ -95,5 +103,9 @@ class stepper {
   double signal_rate_ = 0.0;
   std::uint32_t my_wishes_ = 0, wishes_ = 0;
 };
+
+/// The messages of a halo: ghost cells, or fluxes of that many doubles per face.
+std::vector<step::border_group> border_groups(std::span<const mesh::halo_group> groups);
+std::vector<step::border_group> border_groups(std::span<const mesh::flux_group> groups, std::size_t face_doubles);
 
 }  // namespace plx::star

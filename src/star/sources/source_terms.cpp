@@ -4,7 +4,7 @@
 
 #include "base/config.hpp"
 #include "star/device/portable_operation.hpp"
-#include "star/hydro/equation_of_state.hpp"
+#include "star/hydro/state.hpp"
 #include "star/sources/source_passes.hpp"
 
 namespace plx::star {
@@ -62,7 +62,7 @@ driving_module::driving_module(const driving_options& o, const eos_parameters& e
 void driving_module::after_stage(step::recipe& r, const stage_fields& f, std::vector<node_field>& own,
                                  gas_passes& on) const {
   const bool is_first = own.empty();
-  if (is_first) own.push_back(on.add_node_field(r, "driving ledger", 3, step::node_set::blocks, {}));
+  if (is_first) own.push_back(on.add_node_field(r, {.name = "driving ledger", .doubles = 3}, {}));
   r.add({.name = driving_source::name,
          .reads = {{f.now}, {f.next}},
          .writes = {f.next},

@@ -3,17 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "mesh/between/gather.hpp"
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 #include "num/exact_sum.hpp"
 #include "rt/for_loop.hpp"
 #include "rt/runtime.hpp"
 #include "star/device/data/spin_rule.hpp"
 #include "star/driver/agreement.hpp"
+#include "star/hydro/state.hpp"
 #include "star/step/gas_step.hpp"
 #include "step/exchange.hpp"
 #include "step/round_end.hpp"
@@ -26,24 +29,15 @@ namespace {
 // enough that the first ones are sent long before the last block has finished.
 constexpr std::size_t message_bytes = std::size_t{64} << 10;
 
-std::vector<mesh::variable> mesh_variables(const hydro_parameters& p) {
-  std::vector<mesh::variable> all;
-  for (const variable_info& v : conserved_variables(p.n_species, p.spin))
-    all.push_back({.name = v.name, .vector_axis = v.vector_axis, .share_limiter = v.share_limiter, .axial = v.axial});
-  all[i_density].kind = mesh::quantity::density;
-  all[i_energy].kind = mesh::quantity::energy;
-  return all;
-}
-
 }  // namespace
 
 gas::gas(const setup& s, step::exchange& with)
     : net(with),
       mesh(s.domain),
       parts(equal_parts(mesh, with.count())),
-      now(mesh_variables(s.hydro), s.domain.block_size),
-      stage_a(mesh_variables(s.hydro), s.domain.block_size),
-      stage_b(mesh_variables(s.hydro), s.domain.block_size),
+      now(fields_of(s.hydro), s.domain.block_size),
+      stage_a(fields_of(s.hydro), s.domain.block_size),
+      stage_b(fields_of(s.hydro), s.domain.block_size),
       sides(s.sides),
       reach(s.hydro.scheme == hydro_scheme::full3d || s.hydro.spin ? mesh::reach::full : mesh::reach::faces),
       spin(spin_variable(s.hydro)) {
@@ -89,18 +83,7 @@ class mirror_round final : public step::message_handler {
   explicit mirror_round(gas& g) : g_(g), end_(static_cast<int>(g.ghosts.receives().size())) {}
 
   void run() {
-    g_.net.open(*this);
-    const auto sends = g_.ghosts.sends();
-    for_loop({probe::register_name("star.pack"), probe::no_key}, std::size_t{0}, sends.size(), [&](std::size_t i) {
-      buffer<double> values(sends[i].size());
-      for (std::size_t b = 0; b < sends[i].blocks.size(); ++b) pack(sends[i], b, g_.now, values.data());
-      step::message_tag tag;
-      tag.group = static_cast<std::uint32_t>(g_.ghosts.number(static_cast<int>(i)));
-      g_.net.send(sends[i].peer, tag, std::move(values));
-    });
-    const bool whole = end_.wait();
-    g_.net.close();
-    if (!whole) end_.fail();
+    if (!exchange_all()) end_.fail();
   }
   void arrived(const step::message& m) override {
     const auto& group =
@@ -109,9 +92,23 @@ class mirror_round final : public step::message_handler {
     unpack(group, m.values.data(), g_.now);
     end_.arrive();
   }
-  void lost(int peer, const std::string& why) override { end_.lost(peer, why); }
+  void lost(const std::exception_ptr& loss) override { end_.lost(loss); }
 
  private:
+  bool exchange_all() {
+    step::exchange::open_round round(g_.net);
+    round.begin(*this);
+    const auto sends = g_.ghosts.sends();
+    for_loop({probe::register_name("star.pack"), probe::no_key}, std::size_t{0}, sends.size(), [&](std::size_t i) {
+      buffer<double> values(sends[i].size());
+      for (std::size_t b = 0; b < sends[i].blocks.size(); ++b) pack(sends[i], b, g_.now, values.data());
+      step::message_tag tag;
+      tag.group = static_cast<std::uint32_t>(g_.ghosts.number(static_cast<int>(i)));
+      g_.net.send(sends[i].peer, tag, std::move(values));
+    });
+    return end_.wait();
+  }
+
   gas& g_;
   step::round_end end_;
 };
@@ -146,6 +143,7 @@ worker_scratch::worker_scratch(unsigned workers, const hydro_parameters& paramet
   const std::size_t kernel_bytes = rounded(stage_scratch_bytes(parameters, block_size));
   for (one& w : all_) {
     w.tile.reserve(n_var, block_size);
+    w.added.resize(static_cast<std::size_t>(n_var));
     w.memory = std::make_unique<std::byte[]>(kernel_bytes + mesh::face_count * face_bytes + 64);
     std::byte* p = w.memory.get();
     p += (64 - reinterpret_cast<std::uintptr_t>(p) % 64) % 64;
@@ -156,6 +154,32 @@ worker_scratch::worker_scratch(unsigned workers, const hydro_parameters& paramet
       p += face_bytes;
     }
   }
+}
+
+std::vector<exact_sum> worker_scratch::take_added() {
+  std::vector<exact_sum> sums;
+  for (one& w : all_) {
+    if (std::exchange(w.added_terms, 0) == 0) continue;
+    sums.resize(w.added.size());
+    for (std::size_t v = 0; v < sums.size(); ++v) add_limbs(std::exchange(w.added[v], {}), sums[v]);
+  }
+  return sums;
+}
+
+void floor_amounts::add(std::span<const exact_sum> sums) {
+  PLX_ASSERT(sums.empty() || sums.size() == sums_.size(), sums.size());
+  for (std::size_t v = 0; v < sums.size(); ++v) sums_[v].add(sums[v].value());
+}
+
+std::vector<double> floor_amounts::state() const {
+  std::vector<double> all;
+  for (const running_sum& s : sums_) all.insert(all.end(), {s.sum, s.lost});
+  return all;
+}
+
+void floor_amounts::restore(std::span<const double> state) {
+  PLX_ASSERT_EQ(state.size(), 2 * sums_.size());
+  for (std::size_t v = 0; v < sums_.size(); ++v) sums_[v] = {state[2 * v], state[2 * v + 1]};
 }
 
 worker_scratch::one& worker_scratch::mine() {
@@ -313,6 +337,56 @@ std::vector<double> totals(const gas& g, unsigned workers) {
   std::vector<double> result;
   for (const exact_sum& s : sums) result.push_back(s.value());
   return result;
+}
+
+namespace {
+
+constexpr std::size_t account_size = sizeof(step_account) / sizeof(double);
+
+void join(const step_account& other, step_account& to) {
+  to.signal_rate = std::max(to.signal_rate, other.signal_rate);
+  for (int i = 0; i < 3; ++i) to.floors[i] += other.floors[i];
+  to.wishes = static_cast<std::uint32_t>(to.wishes) | static_cast<std::uint32_t>(other.wishes);
+  if (other.is_bad() && (!to.is_bad() || other.bad < to.bad)) to.bad = other.bad;
+  if (other.failed > 0.0 && (to.failed == 0.0 || other.failed < to.failed)) to.failed = other.failed;
+}
+
+// The account as numbers, followed by the exact sums.
+std::vector<double> written(const step_account& a, std::span<const exact_sum> sums) {
+  std::vector<double> all(account_size);
+  std::memcpy(all.data(), &a, sizeof a);
+  append(sums, all);
+  return all;
+}
+
+step_account read(std::span<const double> from, std::span<exact_sum> sums) {
+  PLX_ASSERT(from.size() >= account_size, from.size());
+  step_account a;
+  std::memcpy(static_cast<void*>(&a), from.data(), sizeof a);
+  add(from.subspan(account_size), sums);
+  return a;
+}
+
+std::vector<double> combined(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<exact_sum> sums(count_of_sums(std::span(a).subspan(account_size)));
+  step_account all = read(a, sums);
+  join(read(b, sums), all);
+  return written(all, sums);
+}
+
+}  // namespace
+
+std::optional<bad_cell> step_account::bad_found(const gas& g) const {
+  if (!is_bad()) return std::nullopt;
+  return bad_cell{g.mesh.blocks()[static_cast<std::size_t>(bad[1])], static_cast<int>(bad[0]), static_cast<int>(bad[2]),
+                  bad[3], bad[4]};
+}
+
+step_account agree_on_step(step::exchange& net, const step_account& mine, std::span<exact_sum> sums) {
+  if (net.is_alone()) return mine;
+  const std::vector<double> result = net.all_reduce(written(mine, sums), combined);
+  std::fill(sums.begin(), sums.end(), exact_sum());
+  return read(result, sums);
 }
 
 }  // namespace plx::star

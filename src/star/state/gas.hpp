@@ -1,4 +1,5 @@
-// The state of the gas: mesh, values of blocks, boundary conditions; the spin of cells; totals of conserved variables.
+// The state of the gas: mesh, values of blocks, boundary conditions; the spin of cells; totals of conserved variables;
+// the outcome of a step.
 //
 // Each locality knows the whole mesh. It holds the values of its own part of the curve, and of mirrors
 // (mesh/between/halo.hpp), the blocks that touch that part, the cells that it reads. Between steps the mirrors of `now`
@@ -11,18 +12,24 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "mesh/between/gather.hpp"
 #include "mesh/between/halo.hpp"
 #include "mesh/field/arena.hpp"
 #include "mesh/tree/block_mesh.hpp"
-#include "mesh/tree/curve_parts.hpp"
 #include "mesh/tree/regrid.hpp"
+#include "num/running_sum.hpp"
 #include "star/driver/options.hpp"
 #include "star/hydro/stage.hpp"
 #include "star/problems/problem.hpp"
 #include "step/exchange.hpp"
+
+namespace plx {
+class exact_sum;
+}
 
 namespace plx::star {
 
@@ -42,6 +49,23 @@ struct floor_counts {
     pressure += other.pressure;
     input += other.input;
   }
+};
+
+/// Changes by floors of the integrals of the conserved variables over the whole domain, of all steps and regrids
+/// since the initial state. In place of the spin, the angular momentum about the origin.
+class floor_amounts {
+ public:
+  explicit floor_amounts(int variables) : sums_(static_cast<std::size_t>(variables)) {}
+  /// Adds the exact sums of a step or regrid: [variable], or none.
+  void add(std::span<const exact_sum> sums);
+  double total(int variable) const { return sums_[static_cast<std::size_t>(variable)].value(); }
+
+  /// For a checkpoint; a restored run continues with the same bits.
+  std::vector<double> state() const;
+  void restore(std::span<const double> state);
+
+ private:
+  std::vector<running_sum> sums_;
 };
 
 struct gas {
@@ -100,9 +124,22 @@ class worker_scratch {
     void* kernel = nullptr;
     std::array<double*, mesh::face_count> face{};
     std::vector<double> criteria;  ///< of refinement.cpp
+    std::vector<exact_limbs> added;
+    std::int64_t added_terms = 0;
   };
   /// Requires: called by a worker.
   one& mine();
+
+  /// Calls f(stage_output::added), which returns the output of a kernel that adds what floors change to sums of the
+  /// calling worker. `weight`: of floor_sums.
+  template <class F>
+  void with_sums(double weight, F&& f) {
+    one& w = mine();
+    w.added_terms += f(floor_sums{w.added.data(), weight}).added_terms;
+  }
+  /// Returns the sums of all workers, [variable], and clears them; none if there are no terms. Requires: no task uses
+  /// this object.
+  std::vector<exact_sum> take_added();
 
  private:
   std::vector<one> all_;
@@ -137,5 +174,39 @@ std::vector<double> angular_momentum(const gas& g, mesh::slot_id slot, int compo
 /// Errors of the sum: within a block those of Kahan summation (about 1e-16 relative to the sum of magnitudes), between
 /// blocks none.
 std::vector<double> totals(const gas& g, unsigned workers);
+
+// ---- the outcome of a step, and the exchange at its end by which all localities know it
+
+/// A cell whose state the floors could not repair.
+struct bad_cell {
+  mesh::slot_id slot = mesh::no_slot;
+  int stage = 0;
+  int cell = -1;                       ///< (k * n + j) * n + i
+  double density = 0.0, energy = 0.0;  ///< before the step
+};
+
+struct step_account {
+  double signal_rate = 0.0;         ///< the largest
+  std::array<double, 3> floors{};   ///< density, pressure, input
+  double wishes = 0.0;              ///< bits
+  std::array<double, 5> bad{-1.0};  ///< stage or -1, position on the curve, cell, density, energy
+  double failed = 0.0;              ///< 1 + the first locality whose device has failed
+
+  void take(const floor_counts& f) { floors = {double(f.density), double(f.pressure), double(f.input)}; }
+  floor_counts floors_found() const {
+    return {std::int64_t(floors[0]), std::int64_t(floors[1]), std::int64_t(floors[2])};
+  }
+  bool is_bad() const { return bad[0] >= 0.0; }
+  void take(const gas& g, const bad_cell& b) {
+    bad = {double(b.stage), double(g.mesh.position(b.slot)), double(b.cell), b.density, b.energy};
+  }
+  std::optional<bad_cell> bad_found(const gas& g) const;
+};
+
+/// The account of the whole step, the same on all localities. It has the first bad cell in the order of
+/// stages, then of the curve. `sums`: outflow by face and variable, and others; on return, of all localities. Called by
+/// a task on all localities. Cost: one all_reduce of a few numbers and of the exact sums that are not empty. Errors:
+/// locality_lost, thrown.
+step_account agree_on_step(step::exchange& net, const step_account& mine, std::span<exact_sum> sums);
 
 }  // namespace plx::star

@@ -61,7 +61,7 @@ result<void> check_sums(const std::vector<std::string>& names) {
       return error{
           fmt::format("additional physics: expected sums named by lower-case letters, digits and _, found '{}'", *n)};
     if (std::count(std::begin(history_columns), std::end(history_columns), *n) > 0 || n->starts_with("out_") ||
-        n->starts_with("species_"))
+        n->starts_with("from_floors_") || n->starts_with("species_"))
       return error{fmt::format(
           "additional physics: expected a sum with another name than the columns of history.csv, found '{}'", *n)};
     if (std::count(names.begin(), n, *n) > 0)
@@ -85,21 +85,31 @@ bool writes_since(const step::recipe& r, std::size_t first, field_id f) {
 
 }  // namespace
 
-node_field gas_passes::add_node_field(step::recipe& r, std::string name, int doubles, node_set nodes,
-                                      std::vector<stencil> read_at, const node_field* in_place_of) {
+node_field gas_passes::add_node_field(step::recipe& r, const mesh::field_info& info, std::vector<stencil> read_at,
+                                      const node_field* in_place_of) {
   const auto refuse = [&](const std::string& expected, const std::string& found) {
-    r.refuse({fmt::format("additional physics, the field {}: expected {}, found {}", name, expected, found)});
+    r.refuse({fmt::format("additional physics, the field {}: expected {}, found {}", info.name, expected, found)});
   };
-  if (doubles < 1) refuse("at least one double per node", std::to_string(doubles));
-  if (nodes == node_set::beside_finer) refuse("memory on blocks, refined nodes, or both", step::to_string(nodes));
+  std::vector<std::string_view> others;
+  if (info.kind != mesh::field_kind::scalar) others.push_back("kind");
+  if (info.axis != -1) others.push_back("axis");
+  if (info.limiter_group != -1) others.push_back("limiter_group");
+  if (info.role != mesh::quantity::other) others.push_back("role");
+  if (!info.total.empty()) others.push_back("total");
+  if (!others.empty())
+    refuse("only name, nodes and doubles (integrals are sums() of the module)",
+           fmt::format("also {}", fmt::join(others, ", ")));
+  if (info.doubles < 1) refuse("at least one double per node", std::to_string(info.doubles));
+  if (info.nodes == node_set::beside_finer)
+    refuse("memory on blocks, refined nodes, or both", step::to_string(info.nodes));
   int index = static_cast<int>(fields_.size());
   if (in_place_of != nullptr) {
     index = in_place_of->index;
     module_field& earlier = fields_[static_cast<std::size_t>(index)];
-    if (earlier.doubles != doubles || earlier.nodes != nodes)
-      refuse(fmt::format("{} doubles on {}, as the field whose memory it takes over", earlier.doubles,
-                         step::to_string(earlier.nodes)),
-             fmt::format("{} on {}", doubles, step::to_string(nodes)));
+    const auto [nodes, doubles] = std::pair(earlier.info.nodes, earlier.info.doubles);
+    if (doubles != info.doubles || nodes != info.nodes)
+      refuse(fmt::format("{} doubles on {}, as the field whose memory it takes over", doubles, step::to_string(nodes)),
+             fmt::format("{} on {}", info.doubles, step::to_string(info.nodes)));
     for (const stencil at : read_at)
       if (std::find(earlier.read_at.begin(), earlier.read_at.end(), at) == earlier.read_at.end())
         earlier.read_at.push_back(at);
@@ -108,12 +118,12 @@ node_field gas_passes::add_node_field(step::recipe& r, std::string name, int dou
       r.refuse(
           {fmt::format("additional physics: expected at most {} fields, found another one, {}; join fields into "
                        "one with more doubles per node",
-                       pass_view::most_fields, name)});
-    fields_.push_back({doubles, nodes, read_at});
+                       pass_view::most_fields, info.name)});
+    fields_.push_back({info, read_at});
   }
-  const field_id field = r.add_field({.name = std::move(name),
+  const field_id field = r.add_field({.name = info.name,
                                       .shared_at = read_at,
-                                      .nodes = nodes,
+                                      .nodes = info.nodes,
                                       .storage = flux_storage + 1 + index,
                                       .transfers = field_transfers(index, read_at)});
   index_of_.resize(static_cast<std::size_t>(field) + 1, -1);
@@ -138,15 +148,15 @@ int gas_passes::add_table(step::recipe& r, std::vector<double> values) {
 
 node_field gas_passes::add_sums(step::recipe& r, const std::vector<std::string>& names) {
   if (names.empty()) return {};
-  const node_field added = add_node_field(r, fmt::format("sums {}", fmt::join(names, ", ")),
-                                          static_cast<int>(names.size()), node_set::blocks, {});
+  const node_field added = add_node_field(
+      r, {.name = fmt::format("sums {}", fmt::join(names, ", ")), .doubles = static_cast<int>(names.size())}, {});
   sum_fields_.push_back(added.index);
   return added;
 }
 
 std::vector<step::node_rows> gas_passes::rows_of_fields(const step::node_graph& nodes) const {
   std::vector<step::node_rows> all;
-  for (const module_field& f : fields_) all.push_back(nodes.rows(f.nodes, f.read_at));
+  for (const module_field& f : fields_) all.push_back(nodes.rows(f.info.nodes, f.read_at));
   return all;
 }
 
@@ -239,9 +249,11 @@ step::recipe gas_step(const integrator& scheme, gas_passes& gas, std::span<const
            .reads = std::move(reads),
            .writes = std::move(writes),
            .kernel = gas.advance(f.stage, gravity)});
+    std::vector<step::access> corrected{{fluxes, stencil::finer_faces}, {f.next}};
+    if (gravity) corrected.push_back({gravity.potential.field});
     r.add({.name = "star.flux_correction",
            .where = node_set::beside_finer,
-           .reads = {{fluxes, stencil::finer_faces}, {f.next}},
+           .reads = std::move(corrected),
            .writes = {f.next},
            .kernel = gas.correct_fluxes(f.stage)});
     with_modules([&](const step_module& m, std::vector<node_field>& own) { m.after_stage(r, f, own, gas); });

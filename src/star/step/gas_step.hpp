@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "mesh/field/field_info.hpp"
 #include "mesh/tree/block_mesh.hpp"
 #include "star/hydro/options.hpp"
 #include "star/step/portable_pass.hpp"
@@ -67,11 +68,12 @@ class gas_passes {
   virtual std::vector<step::transfer> state_transfers(int /*stage*/) { return {}; }
   virtual std::vector<step::transfer> flux_transfers(int /*stage*/) { return {}; }
 
-  /// Adds a field with that many doubles per node, which passes read at these stencils. It has memory on `nodes` only:
-  /// blocks, refined, or blocks_and_refined. `in_place_of`: an earlier version with the same nodes and doubles, whose
-  /// memory it takes over (step/recipe.hpp, rules). Errors: the recipe is refused.
-  node_field add_node_field(step::recipe& r, std::string name, int doubles, step::node_set nodes,
-                            std::vector<step::stencil> read_at, const node_field* in_place_of = nullptr);
+  /// Adds a field, which passes read at these stencils: info.name, and info.doubles on info.nodes, which are blocks,
+  /// refined, or blocks_and_refined. It has no memory elsewhere, and is not part of files. `in_place_of`: an earlier
+  /// version with the same nodes and doubles, whose memory it takes over (step/recipe.hpp, rules). Errors: the recipe
+  /// is refused, also if other members of `info` are set: the field is neither mirrored, interpolated nor summed.
+  node_field add_node_field(step::recipe& r, const mesh::field_info& info, std::vector<step::stencil> read_at,
+                            const node_field* in_place_of = nullptr);
   /// Adds constants that all passes may read, pass_view::table(); returns their index. Values that are there already,
   /// bit by bit, are not added again, so a module may call it in each stage. Errors: the recipe is refused if there are
   /// more than pass_view::most_tables.
@@ -84,8 +86,7 @@ class gas_passes {
  protected:
   /// A field, all of its versions.
   struct module_field {
-    int doubles = 0;
-    step::node_set nodes{};
+    mesh::field_info info{};
     std::vector<step::stencil> read_at{};
   };
   const std::vector<module_field>& module_fields() const { return fields_; }
@@ -117,7 +118,8 @@ class gas_passes {
 class step_module {
  public:
   virtual ~step_module() = default;
-  /// Does it leave the mass of the gas unchanged? Then floors that add mass are noticed (run.conservation_limit).
+  /// Does it leave the mass of the gas unchanged? Then the unexplained remainder of the mass counts for
+  /// run.conservation_limit, besides what floors have added.
   virtual bool keeps_mass() const { return false; }
   /// Adds passes that read the state of the stage, before the gas is advanced. `own`: the module's fields, empty at
   /// first, kept from stage to stage. A field that other nodes read gets a new version in each stage. Passes of the

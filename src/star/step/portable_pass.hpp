@@ -27,13 +27,20 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <vector>
 
 #include "star/hydro/parameters.hpp"
 
+namespace plx::mesh {
+class arena;
+}
 namespace plx::step {
 class node_graph;
-}
+struct node_rows;
+class node_values;
+}  // namespace plx::step
 
 namespace plx::star {
 
@@ -105,9 +112,9 @@ struct pass_view {
   }
   /// -1: the top. Requires: a recipe that uses the tree.
   PLX_DEVICE std::int32_t parent(std::int32_t node) const { return nodes.parent[node]; }
-  /// The node of the same level in a direction, mesh::direction_index() (13: the node itself); -1: none, because blocks
-  /// there are coarser, or because it is outside of the domain, also through a periodic boundary. Requires: a recipe
-  /// that uses the tree.
+  /// The node of the same level in a direction, mesh::direction_index() (13: the node itself), through periodic
+  /// boundaries too; -1: none, because blocks there are coarser, or because it is outside of the domain (mesh::tree::
+  /// around()). Requires: a recipe that uses the tree.
   PLX_DEVICE std::int32_t around(std::int32_t node, int direction) const {
     return nodes.around[static_cast<std::int64_t>(27) * node + direction];
   }
@@ -131,6 +138,30 @@ struct node_arrays {
   std::int32_t first_refined = 0;
 
   explicit node_arrays(const step::node_graph& nodes);
+};
+
+/// The data of portable passes on workers: tables of the nodes, places of the state, and fields of additional physics;
+/// empty without any. Thread safety: none while it changes; view() from any thread. Cost: adopt()
+/// some 0.2 us per node.
+class host_pass_data {
+ public:
+  host_pass_data();
+  ~host_pass_data();
+  /// The values of a field; the first call adds it.
+  step::node_values& field(int index, int doubles);
+  /// Takes another mesh. `rows`: of each field.
+  void adopt(const step::node_graph& nodes, std::vector<step::node_rows> rows,
+             const std::vector<std::vector<double>>& tables);
+  /// Takes the places of the state: the start of the step, and the two of the stages. Call it before each step.
+  void set_places(mesh::arena& start, mesh::arena& a, mesh::arena& b);
+  /// Nodes, places and fields.
+  const pass_view& view() const { return view_; }
+
+ private:
+  std::vector<std::unique_ptr<step::node_values>> fields_;
+  std::optional<node_arrays> arrays_;
+  std::vector<std::int64_t> values_[3];  // by place and slot
+  pass_view view_;
 };
 
 }  // namespace plx::star

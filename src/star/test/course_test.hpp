@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -106,6 +108,8 @@ inline std::string same_course(simulation& a, simulation& b) {
   if ((has_row || !b.is_ahead()) && a.totals() != b.totals()) return "totals";
   for (int v = 0; v < a.state().now.variable_count(); ++v)
     if (a.left(v) != b.left(v)) return "outflow";
+  for (int v = 0; v < a.state().now.variable_count(); ++v)
+    if (a.added().total(v) != b.added().total(v)) return "amounts that floors have added";
   const floor_counts &f = a.floors(), &g = b.floors();
   if (f.density != g.density || f.pressure != g.pressure || f.input != g.input) return "floors";
   return "";
@@ -125,13 +129,21 @@ inline std::string same_state(simulation& a, simulation& b) {
   return "";
 }
 
+/// The device's run in compare(): floors applied, and the largest relative drift of mass and energy with outflow.
+struct device_outcome {
+  std::int64_t floors = -1;
+  double drift = 1.0;
+};
+
 /// Runs both to their end. Compares time, totals and outflow after each step, and the values after every `every`th if
 /// they can be read; requires at least `changes` changes of the mesh. `how`: options of the run on the device.
-inline void compare(const std::string& problem, const texts& sets, const texts& how, int changes, int every = 1) {
+inline void compare(const std::string& problem, const texts& sets, const texts& how, int changes, int every = 1,
+                    device_outcome* outcome = nullptr) {
   one_run cpu(problem, sets), device(problem, with(on_device(sets), how));
   cpu.sim->start();
   device.sim->start();
   ASSERT_TRUE(device.sim->on_device());
+  const std::vector<double> start = device.sim->totals();
   int changed = 0;
   while (!cpu.sim->finished()) {
     const mesh::block_mesh before = cpu.sim->state().mesh;
@@ -150,6 +162,13 @@ inline void compare(const std::string& problem, const texts& sets, const texts& 
   EXPECT_TRUE(device.sim->finished());
   EXPECT_FALSE(device.sim->is_ahead());
   EXPECT_GE(changed, changes) << problem;
+  if (outcome == nullptr) return;
+  const floor_counts& f = device.sim->floors();
+  const std::vector<double> end = device.sim->totals();
+  *outcome = {f.density + f.pressure + f.input, 0.0};
+  for (const std::size_t v : {std::size_t{i_density}, std::size_t{i_energy}})
+    outcome->drift = std::max(outcome->drift,
+                              std::abs(end[v] + device.sim->left(static_cast<int>(v)) - start[v]) / std::abs(start[v]));
 }
 
 /// A run that stops after `half` steps on the workers continues on the device from its checkpoint, and the reverse,

@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include "star/problems/error_norms.hpp"
+#include "star/problems/test/error_norms.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/localities_test.hpp"
 

@@ -16,6 +16,45 @@ using namespace test;
 
 const std::string gravity_on = "gravity.self=true", low_order = "gravity.order=3";
 
+/// Mean density of the cells closer to the origin than `radius`.
+double density_within(const gas& g, double radius) {
+  const int n = g.mesh.block_size();
+  double mass = 0, volume = 0;
+  for (const mesh::slot_id b : g.mesh.blocks())
+    for (int c = 0; c < g.now.cells(); ++c) {
+      const double x = g.mesh.centre(b, 0, c % n), y = g.mesh.centre(b, 1, c / n % n),
+                   z = g.mesh.centre(b, 2, c / (n * n));
+      if (x * x + y * y + z * z > radius * radius) continue;
+      const double cell = std::pow(g.mesh.cell_width(b), 3);
+      mass += cell * g.now.block(b)[c], volume += cell;
+    }
+  return mass / volume;
+}
+
+// The same collapse as below on a mesh that is refined where the gas has become 1.5 times as dense, which happens when
+// 0.87 of the radius are left.
+TEST(GravitatingGas, AColdSphereFallsFreelyWhileItsMeshIsRefined) {
+  gas_run run({gravity_on, low_order, "gravity.theta=0.5", "problem.name=spheroid", "spheroid.equatorial_radius=0.8",
+               "spheroid.pressure=1e-4", "run.t_end=0.6", "run.dt_max=0.05", "mesh.max_level=1",
+               "refinement.density_levels=[0.7]", "refinement.interval=2"});
+  const std::size_t coarse = run.sim->state().mesh.block_count();
+  const double mass = run.sim->totals()[i_density];
+  EXPECT_EQ(coarse, 8U);
+  std::size_t fine = 0;
+  for (; !run.sim->finished(); fine = run.sim->state().mesh.block_count()) ASSERT_TRUE(run.sim->step());
+  const double radius = run.in->problem->references(0.6)[1].value;
+  const double found = density_within(run.sim->state(), 0.5 * radius),
+               exact = 3 / (4 * std::numbers::pi) / std::pow(radius, 3);
+  std::printf("collapse with refinement: %ld steps, %zu blocks, radius %.4f, density %.4f, exact %.4f\n",
+              static_cast<long>(run.sim->steps()), fine, radius, found, exact);
+  const double kinetic = run.row("energies")[0], exact_kinetic = 0.6 * (1 / radius - 1 / 0.8);
+  std::printf("  kinetic %.4f, exact %.4f\n", kinetic, exact_kinetic);
+  EXPECT_GT(fine, coarse);
+  EXPECT_NEAR(found, exact, 0.04 * exact);
+  EXPECT_NEAR(kinetic, exact_kinetic, 0.13 * exact_kinetic);
+  EXPECT_NEAR(run.sim->totals()[i_density] + run.sim->left(i_density), mass, 1e-13 * mass);
+}
+
 // A cold sphere falls: density in the centre, radius of gyration and kinetic energy are those of the exact solution.
 // The coarse mesh smears the surface, which makes the radius larger.
 TEST(GravitatingGas, AColdSphereFallsFreely) {

@@ -102,7 +102,8 @@ inline void on_each(unsigned n, unsigned workers, const std::function<void(int, 
   });
 }
 
-/// The same run on `n` localities; each has its own input, as separate processes would.
+/// The same run on `n` localities; each has its own input, as separate processes would. `modules`: in place of those of
+/// the input, if there are any.
 inline outcome run_on(
     unsigned n, unsigned workers, const std::vector<std::string>& sets,
     const std::function<void(simulation&)>& prepare = [](simulation&) {}, const gpu::backend* on = nullptr,
@@ -113,7 +114,7 @@ inline outcome run_on(
   on_each(n, workers, [&](int i, step::exchange& net, runtime& rt) {
     const auto in = blast(sets);
     setup s = in->prepare().value();
-    s.modules = modules;
+    if (!modules.empty()) s.modules = modules;
     simulation sim(*in, s, rt, n == 1 ? step::exchange::alone() : net);
     run_here(sim, each[i], prepare, on);
     const std::lock_guard guard(lock);

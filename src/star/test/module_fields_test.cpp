@@ -149,7 +149,8 @@ class web final : public step_module {
     // Two sets of memory in turn: what others read in a stage is overwritten by the stage after the next.
     const std::vector<node_field> before = own;
     const auto add = [&](const char* name, int doubles, node_set nodes, std::vector<stencil> at, std::size_t i) {
-      return on.add_node_field(r, name, doubles, nodes, std::move(at), f.stage < 2 ? nullptr : &before[4 + i]);
+      return on.add_node_field(r, {.name = name, .nodes = nodes, .doubles = doubles}, std::move(at),
+                               f.stage < 2 ? nullptr : &before[4 + i]);
     };
     const node_set all = node_set::blocks_and_refined;
     own = {add("up", 2, all, {stencil::children, stencil::level_neighbours}, 0), add("beside", 2, all, {}, 1),
@@ -327,18 +328,31 @@ std::string complaint(const described& d) {
 TEST(ModuleFields, MistakesAreErrorsOfOneLine) {
   described d;
   d.before = [](step::recipe& r, const stage_fields&, gas_passes& on) {
-    on.add_node_field(r, "odd", 1, node_set::beside_finer, {});
+    on.add_node_field(r, {.name = "odd", .nodes = node_set::beside_finer, .doubles = 1}, {});
   };
   EXPECT_EQ(complaint(d),
             "additional physics, the field odd: expected memory on blocks, refined nodes, or both, found blocks beside "
             "finer ones");
   d.before = [](step::recipe& r, const stage_fields&, gas_passes& on) {
-    on.add_node_field(r, "empty", 0, node_set::blocks, {});
+    on.add_node_field(r, {.name = "empty", .doubles = 0}, {});
   };
   EXPECT_EQ(complaint(d), "additional physics, the field empty: expected at least one double per node, found 0");
+  mesh::field_info found{.name = "heat", .total = "heat", .doubles = 1};
+  d.before = [&](step::recipe& r, const stage_fields&, gas_passes& on) { on.add_node_field(r, found, {}); };
+  const std::string refused =
+      "additional physics, the field heat: expected only name, nodes and doubles (integrals are sums() of the module), "
+      "found also ";
+  EXPECT_EQ(complaint(d), refused + "total");
+  found = {.name = "heat",
+           .kind = mesh::field_kind::polar,
+           .axis = 0,
+           .limiter_group = 0,
+           .role = mesh::quantity::energy,
+           .doubles = 1};
+  EXPECT_EQ(complaint(d), refused + "kind, axis, limiter_group, role");
   d.before = [](step::recipe& r, const stage_fields&, gas_passes& on) {
-    const node_field first = on.add_node_field(r, "first", 2, node_set::blocks, {});
-    on.add_node_field(r, "second", 3, node_set::blocks, {}, &first);
+    const node_field first = on.add_node_field(r, {.name = "first", .doubles = 2}, {});
+    on.add_node_field(r, {.name = "second", .doubles = 3}, {}, &first);
   };
   EXPECT_EQ(complaint(d),
             "additional physics, the field second: expected 2 doubles on blocks, as the field whose memory it takes "
@@ -370,8 +384,9 @@ TEST(ModuleFields, MistakesAreErrorsOfOneLine) {
 TEST(ModuleFields, OfTheLevelAroundAreCheckedAsOthers) {
   described d;
   d.before = [](step::recipe& r, const stage_fields&, gas_passes& on) {
-    const node_field a = on.add_node_field(r, "a", 1, node_set::blocks_and_refined, {stencil::level_neighbours});
-    const node_field b = on.add_node_field(r, "b", 1, node_set::blocks, {});
+    const node_field a = on.add_node_field(r, {.name = "a", .nodes = node_set::blocks_and_refined, .doubles = 1},
+                                           {stencil::level_neighbours});
+    const node_field b = on.add_node_field(r, {.name = "b", .doubles = 1}, {});
     r.add({.name = "write", .reads = {}, .writes = {a.field}, .kernel = on.portable(nullptr, 0)});
     r.add({.name = "read",
            .reads = {{a.field, stencil::level_neighbours}},

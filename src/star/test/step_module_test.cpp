@@ -101,8 +101,10 @@ class toy_gravity final : public step_module {
                     gas_passes& on) const override {
     const std::vector<node_field> before = own;
     const step::node_set all = step::node_set::blocks_and_refined;
-    own = {on.add_node_field(r, "moments", 4, all, {step::stencil::children}, before.empty() ? nullptr : &before[0]),
-           on.add_node_field(r, "top moments", 4, all, {step::stencil::parent}, before.empty() ? nullptr : &before[1])};
+    own = {on.add_node_field(r, {.name = "moments", .nodes = all, .doubles = 4}, {step::stencil::children},
+                             before.empty() ? nullptr : &before[0]),
+           on.add_node_field(r, {.name = "top moments", .nodes = all, .doubles = 4}, {step::stencil::parent},
+                             before.empty() ? nullptr : &before[1])};
     r.add({.name = moments::name,
            .where = all,
            .reads = {{f.now}, {own[0].field, step::stencil::children}},
@@ -213,7 +215,7 @@ class misplaced final : public step_module {
 class many_fields final : public step_module {
  public:
   void before_stage(step::recipe& r, const stage_fields&, std::vector<node_field>&, gas_passes& on) const override {
-    for (int i = 0; i < 6; ++i) on.add_node_field(r, "f", 1, step::node_set::blocks, {});
+    for (int i = 0; i < 6; ++i) on.add_node_field(r, {.name = "f", .doubles = 1}, {});
   }
 };
 

@@ -335,14 +335,15 @@ result<void> tracers::restore(const std::vector<double>& list) {
 }
 
 std::string tracers::table(std::span<const output_variable> variables, const gas& g, const hydro_parameters& p,
-                           worker_scratch& scratch, std::int64_t step, double time) const {
+                           worker_scratch& scratch, std::int64_t step, double time,
+                           const gravity_field* gravity) const {
   const std::vector<vector> at = places(), velocity = velocities(g, scratch, time, at);
   const std::size_t count = variables.size();
   const auto cells = static_cast<std::size_t>(g.now.cells());
   const std::vector<double> values = gather_numbers(
       "star.tracers.values", g, at, all_, count, [&](slot_id slot, const std::vector<std::size_t>& points, double* to) {
         std::vector<double> block(cells * count);
-        fill_variables(variables, g, p, slot, block.data());
+        fill_variables(variables, g, p, slot, block.data(), gravity);
         const int n = g.mesh.block_size();
         for (const std::size_t i : points) {
           const std::array<int, 3> c = cell_at(g.mesh, slot, at[i]);

@@ -20,9 +20,9 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "star/driver/options.hpp"
 #include "star/output/series/variables.hpp"
 #include "star/problems/problem.hpp"
-#include "star/tracers/options.hpp"
 
 namespace plx::star {
 
@@ -61,10 +61,11 @@ class tracers {
   result<void> restore(const std::vector<double>& numbers);
 
   /// A table of the present state: step, time, tracer, star, species, position, velocity (inertial, along the axes of
-  /// the mesh), and variables of the cell that it is in; `nan` after it has left the domain. Collective; complete on
-  /// the root.
+  /// the mesh), and variables of the cell that it is in; `nan` after it has left the domain. `gravity` as in
+  /// fill_variables(). Collective; complete on the root.
   std::string table(std::span<const output_variable> variables, const gas& g, const hydro_parameters& p,
-                    worker_scratch& scratch, std::int64_t step, double time) const;
+                    worker_scratch& scratch, std::int64_t step, double time,
+                    const gravity_field* gravity = nullptr) const;
 
  private:
   bool place_group(const gas& g, const std::vector<int>& star, int group, std::size_t begin);

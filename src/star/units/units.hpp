@@ -25,6 +25,14 @@ namespace plx::star {
 namespace cgs {
 inline constexpr double gravitational_constant = 6.67430e-8;  ///< cm^3 g^-1 s^-2
 inline constexpr double speed_of_light = 2.99792458e10;       ///< cm s^-1
+inline constexpr double boltzmann = 1.380649e-16;             ///< erg K^-1
+inline constexpr double atomic_mass = 1.66053906660e-24;      ///< g
+inline constexpr double radiation = 7.565733e-15;             ///< a, erg cm^-3 K^-4
+/// A of the pressure of degenerate electrons, pi m_e^4 c^5 / (3 h^3), dyn cm^-2.
+inline constexpr double electron_pressure = 6.002332e22;
+/// B, the density at which their Fermi momentum is m_e c, for one nucleon per electron: 8 pi m_u (m_e c / h)^3 / 3,
+/// g cm^-3.
+inline constexpr double electron_density = 9.739322e5;
 }  // namespace cgs
 
 /// Powers of length, mass and time in the unit of a quantity.
@@ -50,6 +58,9 @@ struct units {
   /// The constant of gravity in code units. Requires: known.
   double gravitational_constant() const { return to_code(cgs::gravitational_constant, {3, -1, -2}); }
   double speed_of_light() const { return to_code(cgs::speed_of_light, dimensions::velocity); }
+  /// The gas constant, k / (mu m_u), in code units per kelvin: pressure over density at 1 K of a gas whose particles
+  /// have mu atomic masses each. Requires: known, mu > 0.
+  double gas_constant(double mu) const { return to_code(cgs::boltzmann / (mu * cgs::atomic_mass), {2, 0, -2}); }
   /// "g cm^-3" of a density; "1" without dimension; "code" where the units are unknown.
   std::string name_of(dimension d) const;
 };

@@ -44,7 +44,7 @@ class round_of_numbers final : public message_handler {
     }
     end_.arrive();
   }
-  void lost(int peer, const std::string& why) override { end_.lost(peer, why); }
+  void lost(const std::exception_ptr& loss) override { end_.lost(loss); }
 
  private:
   exchange& net_;
@@ -62,6 +62,11 @@ void many_rounds(exchange& net) {
               std::vector<double>(static_cast<std::size_t>((net.count() - 1) * per_peer), round));
     if (round % 8 == 0) {
       EXPECT_EQ(net.all_gather({double(net.here()), double(round)}).at(1), (std::vector<double>{1.0, double(round)}));
+      const auto at_root = net.gather({double(net.here()), double(round)});
+      EXPECT_EQ(at_root.size(), net.here() == 0 ? std::size_t(net.count()) : 0);
+      if (net.here() == 0) {
+        EXPECT_EQ(at_root.at(1), (std::vector<double>{1.0, double(round)}));
+      }
     }
   }
 }

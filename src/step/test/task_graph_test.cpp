@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 
 namespace plx::step {
 namespace {

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include "mesh/test/test_meshes.hpp"
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 #include "net/core/node.hpp"
 #include "net/error.hpp"
 #include "net/test/threads_test.hpp"

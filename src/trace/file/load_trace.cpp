@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "base/text.hpp"
 #include "probe/record/slice_reader.hpp"
 #include "trace/file/job_trace.hpp"
+#include "trace/file/run_files.hpp"
 #include "trace/file/trace_reader.hpp"
 #include "trace/profile.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 /// The contents of one file.
 class trace_part final : public trace_sink {
  public:
-  explicit trace_part(std::uint64_t most) : most_(most) {}
+  trace_part(std::uint64_t most, const tick_window& window) : most_(most), window_(window) {}
 
   void begin(const trace_start& s) override { start_ = s; }
   void row(unsigned row, std::string_view name, std::uint32_t device) override {
@@ -36,17 +36,16 @@ class trace_part final : public trace_sink {
   void operations(unsigned row, std::span<const device_operation> some) override {
     if (!keeps(some.size())) return;
     auto& all = at(row).operations;
-    all.insert(all.end(), some.begin(), some.end());
+    for (const device_operation& o : some)
+      if (window_.overlaps(o.begin, o.end)) all.push_back(o);
   }
   void sample(const trace_sample& s) override { data_.samples.push_back(s); }
   void mark(const trace_mark& m) override { data_.marks.push_back(m); }
   void parcels(bool sent, std::span<const trace_parcel> some) override {
     if (!keeps(some.size())) return;
     auto& all = sent ? parcels_.sent : parcels_.received;
-    all.insert(all.end(), some.begin(), some.end());
-  }
-  void clock(unsigned locality, double ticks_per_second, const clock_point& p) override {
-    clocks_.push_back({locality, ticks_per_second, p});
+    for (const trace_parcel& p : some)
+      if (window_.overlaps(p.when, p.when)) all.push_back(p);
   }
 
   /// Requires: called once, after everything was read.
@@ -64,15 +63,7 @@ class trace_part final : public trace_sink {
     return std::move(data_);
   }
   trace_parcels take_parcels() { return std::move(parcels_); }
-  [[nodiscard]] const trace_start& start() const noexcept { return start_; }
   [[nodiscard]] std::uint64_t kept() const noexcept { return kept_; }
-
-  struct clock_record {
-    unsigned locality;
-    double ticks_per_second;
-    clock_point point;
-  };
-  [[nodiscard]] const std::vector<clock_record>& clocks() const noexcept { return clocks_; }
 
  private:
   /// Whether the records of a chunk are kept.
@@ -104,6 +95,7 @@ class trace_part final : public trace_sink {
     if (r == nullptr) return;
     r->reader.end();
     slices = std::move(r->slices);
+    std::erase_if(slices, [this](const trace_slice& s) { return !window_.overlaps(s.begin, s.end); });
     data_.worker_names.back() = r->name;
     data_.devices.back() = r->device;
     const auto append = [](auto& to, auto& from) { to.insert(to.end(), from.begin(), from.end()); };
@@ -115,59 +107,32 @@ class trace_part final : public trace_sink {
   }
 
   const std::uint64_t most_;  // records to keep
+  const tick_window window_;
   std::uint64_t kept_ = 0;
   bool full_ = false;
   trace_start start_;
   trace_data data_;
   trace_parcels parcels_;
-  std::vector<clock_record> clocks_;
   std::vector<std::unique_ptr<row_data>> rows_;
 };
 
 struct read_part {
-  std::string path;
   std::unique_ptr<trace_part> part;
   trace_file_state found{};
 };
 
-/// Ticks of a file as ticks of this process, with the same moment at its start.
-clock_map own_clock(const trace_start& s) {
-  clock_map m(ticks_per_second(), s.ticks_per_second);
-  m.add({.there = s.origin, .here = s.origin});
-  return m;
-}
-
-/// The clock of a locality as that of the root's file `root`, by the points in it or, without any, by the time of day.
-clock_map clock_of(const trace_start& s, const trace_part& root, std::vector<std::string>& warnings) {
-  const clock_map of_root = own_clock(root.start());
-  clock_map m(ticks_per_second(), s.ticks_per_second);
-  for (const auto& c : root.clocks())
-    if (c.locality == s.locality)
-      m.add({.there = c.point.there,
-             .here = of_root(c.point.here),
-             .uncertainty = static_cast<ticks>(std::lround(static_cast<double>(c.point.uncertainty) *
-                                                           ticks_per_second() / root.start().ticks_per_second))});
-  if (m.known()) return m;
-  const double later_s = s.unix_s - root.start().unix_s;
-  const ticks begin = of_root(root.start().origin), step = ticks_from(std::abs(later_s));
-  m.add({.there = s.origin, .here = later_s >= 0 ? begin + step : begin - std::min(begin, step)});
-  warnings.push_back(fmt::format(
-      "locality {}: its clock was not measured; its times are converted by the time of day of its host", s.locality));
-  return m;
-}
-
-loaded_trace merged(std::vector<read_part>& parts, std::vector<std::string> warnings) {
+loaded_trace merged(const std::vector<run_file>& files, std::vector<read_part>& parts,
+                    std::vector<std::string> warnings) {
   std::uint32_t n = 0;
-  for (const read_part& p : parts) n = std::max({n, p.part->start().localities, p.part->start().locality + 1});
+  for (const run_file& f : files) n = std::max({n, f.start.localities, f.start.locality + 1});
   job_trace job(n);
   std::vector<bool> there(n);
-  const trace_part& root = *parts.front().part;
-  for (read_part& p : parts) {
-    const trace_start& s = p.part->start();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const trace_start& s = files[i].start;
+    read_part& p = parts[i];
     there[s.locality] = true;
-    const clock_map clock = &*p.part == &root ? own_clock(s) : clock_of(s, root, warnings);
     if (!p.found.totals.ended) job.missing(s.locality, "its trace has no end: it was killed, or is still running");
-    if (!job.add(s.locality, s.host, p.part->data(p.found), p.part->take_parcels(), clock))
+    if (!job.add(s.locality, s.host, p.part->data(p.found), p.part->take_parcels(), files[i].clock))
       warnings.push_back(fmt::format("locality {} was omitted: one trace holds at most {} workers", s.locality,
                                      job_trace::most_workers));
   }
@@ -222,37 +187,28 @@ result<std::vector<std::string>> trace_files(const std::string& run) {
   return files;
 }
 
-result<loaded_trace> load_trace(const std::vector<std::string>& files, std::uint64_t most) {
-  std::vector<read_part> parts;
+result<loaded_trace> load_trace(const std::vector<std::string>& paths, std::uint64_t most, const time_range& range) {
   std::vector<std::string> warnings;
-  for (const std::string& path : files) {
-    read_part& p = parts.emplace_back(read_part{path, std::make_unique<trace_part>(most)});
-    const auto found = read_trace(path, *p.part);
+  const auto files = run_files(paths, warnings);
+  if (!files) return files.error();
+  std::vector<read_part> parts;
+  for (const run_file& f : *files) {
+    const tick_window window = window_of(*files, f, range);
+    read_part& p = parts.emplace_back(read_part{std::make_unique<trace_part>(most, window)});
+    const auto found = read_trace(f.path, *p.part, window);
     if (!found) return found.error();
     p.found = *found;
-    for (std::string& line : p.found.warnings(path)) warnings.push_back(std::move(line));
+    for (std::string& line : p.found.warnings(f.path)) warnings.push_back(std::move(line));
     if (p.part->kept() < p.found.records)
-      warnings.push_back(fmt::format("'{}': only the first {} of its {} records were kept", path,
+      warnings.push_back(fmt::format("'{}': only the first {} of its {} records were kept", f.path,
                                      count_text(p.part->kept()), count_text(p.found.records)));
   }
-  std::stable_sort(parts.begin(), parts.end(), [](const read_part& a, const read_part& b) {
-    return a.part->start().locality < b.part->start().locality;
-  });
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const trace_start& s = parts[i].part->start();
-    if (s.locality >= std::max(s.localities, 1u) || s.localities > job_trace::most_workers)
-      return error{fmt::format("'{}' is of locality {} of {}", parts[i].path, s.locality, s.localities)};
-    if (i > 0 && s.locality == parts[i - 1].part->start().locality)
-      return error{fmt::format("'{}' and '{}' are both of locality {}: expected the files of one run",
-                               parts[i - 1].path, parts[i].path, s.locality)};
-  }
-  if (parts.size() > 1 || parts[0].part->start().localities > 1) return merged(parts, std::move(warnings));
-  trace_part& only = *parts[0].part;
-  if (only.start().ticks_per_second == ticks_per_second())
-    return loaded_trace{{only.data(parts[0].found), {}}, std::move(warnings)};
+  if (!range.whole()) warnings.push_back("a part of the run: dependencies on tasks outside of it are missing");
+  const run_file& first = files->front();
+  if (files->size() > 1 || first.start.localities > 1) return merged(*files, parts, std::move(warnings));
+  if (!first.clock.known()) return loaded_trace{{parts[0].part->data(parts[0].found), {}}, std::move(warnings)};
   job_trace one(1);
-  const trace_start s = only.start();
-  one.add(0, s.host, only.data(parts[0].found), {}, own_clock(s));
+  one.add(0, first.start.host, parts[0].part->data(parts[0].found), {}, first.clock);
   loaded_trace all{one.finish(), std::move(warnings)};
   all.trace.job = {};
   return all;

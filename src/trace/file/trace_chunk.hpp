@@ -1,10 +1,10 @@
 // Internal: the format of a trace file. For trace_writer.cpp and trace_reader.cpp.
 //
-// A file is a line with its name and version, then chunks, each with a head of 32 bytes and a payload. Numbers are
+// A file is a line with its name and version, then chunks, each with a head of 48 bytes and a payload. Numbers are
 // little-endian. Both parts of a chunk have a checksum: a chunk is read completely or not at all, and a file that ends
-// in the middle of a chunk is read up to it. The heads are the index: a reader that needs some chunks steps over the
-// payloads of the others. Ids of names are those of the recording process; a chunk with new names precedes the chunks
-// that use them.
+// in the middle of a chunk is read up to it. The heads are the index, which a crash cannot lose: they contain the times
+// of the records, so that a reader of a part of the run steps over the payloads of the others. Ids of names are those
+// of the recording process; a chunk with new names precedes the chunks that use them.
 //
 // Records are rows of 32-bit words. A word is stored as its difference to that word of the previous row of the same
 // group in the chunk (zigzag), in 0, 1, 2 or 4 bytes; 2 bits per word, in front of the row, encode the length.
@@ -26,7 +26,7 @@ namespace plx::probe::detail {
 
 static_assert(std::endian::native == std::endian::little);
 
-inline constexpr std::string_view trace_file_begin = "parallax trace 1\n";
+inline constexpr std::string_view trace_file_begin = "parallax trace 2\n";
 
 enum class chunk_kind : std::uint16_t {
   start = 1,
@@ -52,8 +52,10 @@ struct chunk_head {
   std::uint64_t payload_sum = 0;
   std::uint32_t bytes = 0;  // of the payload
   std::uint32_t head_sum = 0;
+  ticks first = 0;  // all times of the payload are in [first, last]
+  ticks last = ~ticks{0};
 };
-static_assert(sizeof(chunk_head) == 32);
+static_assert(sizeof(chunk_head) == 48);
 
 inline constexpr std::uint32_t most_chunk_bytes = 1u << 24;
 

@@ -84,7 +84,10 @@ class name_map {
 
 class file_reader {
  public:
-  file_reader(const file_bytes& file, trace_sink& to) : file_(file), to_(to) { found_.bytes = file.size(); }
+  file_reader(const file_bytes& file, trace_sink& to, const tick_window& window)
+      : file_(file), to_(to), window_(window) {
+    found_.bytes = file.size();
+  }
 
   /// False if there is no start.
   bool read() {
@@ -104,6 +107,20 @@ class file_reader {
     }
     return started_;
   }
+  /// Reads the heads alone.
+  std::vector<trace_extent> extents() const {
+    std::vector<trace_extent> all;
+    for (std::uint64_t at = trace_file_begin.size(); at < file_.size();) {
+      chunk_head head;
+      if (!head_at(at, head)) {
+        at = find_chunk(at + 1);
+        continue;
+      }
+      if (is_large(head.kind)) all.push_back({head.first, head.last, head.count});
+      at += sizeof head + head.bytes;
+    }
+    return all;
+  }
   /// Reads the start alone. False if there is none.
   bool read_first() {
     (void)chunk(trace_file_begin.size());
@@ -122,10 +139,20 @@ class file_reader {
     chunk_head head;
     if (!head_at(at, head)) return 0;
     const std::uint64_t end = at + sizeof head + head.bytes;
+    if (skips(head)) return end <= file_.size() ? end : 0;
     payload_.resize(head.bytes + std::size_t{4});  // row_coder::get() reads beyond the end
     if (end > file_.size() || !file_.read(at + sizeof head, payload_.data(), head.bytes)) return 0;
     if (chunk_sum(payload_.data(), head.bytes) != head.payload_sum || !take(head)) ++found_.damaged;
     return end;
+  }
+
+  [[nodiscard]] bool skips(const chunk_head& head) const noexcept {
+    if (!started_) return false;
+    return !window_.overlaps(head.first, head.last) || (window_.only_small && is_large(head.kind));
+  }
+  static bool is_large(chunk_kind kind) noexcept {
+    return kind == chunk_kind::records || kind == chunk_kind::operations || kind == chunk_kind::sent ||
+           kind == chunk_kind::received;
   }
 
   /// The next valid head from there on, or the end of the file.
@@ -274,6 +301,7 @@ class file_reader {
 
   const file_bytes& file_;
   trace_sink& to_;
+  const tick_window window_;
   trace_file_state found_;
   name_map names_;
   bool started_ = false;
@@ -326,15 +354,22 @@ result<trace_start> start_of_trace(const std::string& path) {
   } to;
   const auto file = open_trace(path);
   if (!file) return file.error();
-  file_reader reader(*file, to);
+  file_reader reader(*file, to, {});
   if (!reader.read_first()) return error{fmt::format("'{}' ends before its first record", path)};
   return to.start;
 }
 
-result<trace_file_state> read_trace(const std::string& path, trace_sink& to) {
+result<std::vector<trace_extent>> extents_of_trace(const std::string& path) {
+  trace_sink none;
   const auto file = open_trace(path);
   if (!file) return file.error();
-  file_reader reader(*file, to);
+  return file_reader(*file, none, {}).extents();
+}
+
+result<trace_file_state> read_trace(const std::string& path, trace_sink& to, const tick_window& window) {
+  const auto file = open_trace(path);
+  if (!file) return file.error();
+  file_reader reader(*file, to, window);
   if (!reader.read()) return error{fmt::format("'{}' ends before its first record", path)};
   return reader.found();
 }

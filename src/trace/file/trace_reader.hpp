@@ -6,7 +6,9 @@
 // whose checksum does not match are skipped and counted. Example: trace/file/test/trace_file_test.cpp
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -30,8 +32,36 @@ struct trace_file_state {
 /// The start of the file.
 result<trace_start> start_of_trace(const std::string& path);
 
-/// Passes everything in the file to the sink. Names get ids of this process.
-result<trace_file_state> read_trace(const std::string& path, trace_sink& to);
+/// The part of a file to read, in ticks of its clock: chunks without a time in [first, last] are skipped.
+struct tick_window {
+  ticks first = 0, last = ~ticks{0};
+  bool only_small = false;  // skips records, operations and parcels, too
+
+  /// Whether a slice, or with begin = end a moment, lies in it, at least in part.
+  [[nodiscard]] bool overlaps(ticks begin, ticks end) const noexcept { return begin <= last && end >= first; }
+};
+
+/// Passes the file to the sink: everything, or the chunks of the window, with records beyond both of its ends. Names
+/// get ids of this process. Cost of a skipped chunk: 1 us.
+result<trace_file_state> read_trace(const std::string& path, trace_sink& to, const tick_window& window = {});
+
+/// Records of a chunk, from its head.
+struct trace_extent {
+  ticks first = 0, last = ~ticks{0};  // their times
+  std::uint64_t records = 0;
+};
+
+/// The chunks with records, operations or parcels, in the order of the file. Reads the heads alone. Memory: 24 bytes
+/// for each chunk of some 10,000 records.
+result<std::vector<trace_extent>> extents_of_trace(const std::string& path);
+
+/// A part of a run, in seconds since its start.
+struct time_range {
+  double from_s = 0, to_s = std::numeric_limits<double>::infinity();
+
+  /// Whether it is the whole run.
+  [[nodiscard]] bool whole() const noexcept { return from_s <= 0 && std::isinf(to_s); }
+};
 
 /// The traces of a run, in memory: times in ticks of this process, from the start of the first file.
 struct loaded_trace {
@@ -52,9 +82,10 @@ void remove_traces_beyond(const std::string& run, unsigned localities);
 /// base/clock_rate.hpp for what it requires.
 result<void> use_clock_of(const std::vector<std::string>& files);
 
-/// Reads all files of a run. Times of the localities are converted by the clock map in the root's file or, without one,
-/// by the time of day. A file's records after the first `most` (and the end of their chunk) are skipped; a warning
-/// contains the number. Memory: 48 bytes per slice and 24 per dependency.
-result<loaded_trace> load_trace(const std::vector<std::string>& files, std::uint64_t most = ~std::uint64_t{0});
+/// Reads all files of a run, or the slices, samples, marks and messages of a part of it (run_files.hpp), with a warning
+/// that dependencies on what ran before are missing. A file's records after the first `most` (and the end of their
+/// chunk) are skipped; a warning contains the number. Memory: 48 bytes per slice and 24 per dependency.
+result<loaded_trace> load_trace(const std::vector<std::string>& files, std::uint64_t most = ~std::uint64_t{0},
+                                const time_range& range = {});
 
 }  // namespace plx::probe

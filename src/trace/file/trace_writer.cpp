@@ -28,12 +28,22 @@ namespace {
 constexpr std::size_t chunk_bytes = std::size_t{1} << 16, full_bytes = chunk_bytes - 256;
 constexpr double oldest_s = 0.3;
 
+/// All times in [first, last].
+struct time_span {
+  ticks first = ~ticks{0}, last = 0;
+
+  void add(ticks from, ticks to) noexcept { first = std::min(first, from), last = std::max(last, to); }
+};
+constexpr time_span any_time{0, ~ticks{0}};
+
 /// A chunk of rows in the making.
 struct open_chunk {
   std::unique_ptr<char[]> bytes;  // allocated with the first row
   std::size_t size = 0;
   std::uint32_t count = 0;
   ticks began = 0;
+  time_span times;
+  bool whole = true;  // the last row does not need the next one
 
   /// False if there is no memory.
   bool begin(ticks now) {
@@ -41,8 +51,18 @@ struct open_chunk {
     if (count == 0) began = now;
     return bytes != nullptr;
   }
-  [[nodiscard]] bool full() const noexcept { return size >= full_bytes; }
+  [[nodiscard]] bool full() const noexcept { return size >= full_bytes + (whole ? 0 : 128); }
 };
+
+/// The times of a record; locks, edges and slices have some.
+void add_times(time_span& to, const trace_record& r) noexcept {
+  if ((r.flags & is_packed) != 0)
+    to.add(r.begin - (r.end & low_word), r.begin);
+  else if ((r.flags & trace_record::is_edge) != 0)
+    to.add(r.key, r.key);
+  else if ((r.flags & (trace_record::is_more | trace_record::is_link | trace_record::is_placement)) == 0)
+    to.add(r.begin, r.end);
+}
 
 template <class Coder>
 struct coded_chunk : open_chunk {
@@ -66,7 +86,8 @@ struct trace_writer::state {
   std::mutex mutex;                       // guards `failure` against other threads; this one alone changes it
   std::string failure;
   name_id names = 0;  // written so far
-  trace_totals last;
+  trace_totals last;  // in the file
+  trace_totals passed;
   ticks now = 0, totals_at = 0;
   std::vector<std::unique_ptr<coded_chunk<record_coder>>> workers;  // by row; null: no records
   std::vector<std::pair<unsigned, std::unique_ptr<coded_chunk<row_coder<16, 1>>>>> streams;
@@ -87,18 +108,21 @@ struct trace_writer::state {
     log_error("{}: the trace ends here, and the program continues", failure);
   }
 
-  void write_chunk(chunk_kind kind, std::uint32_t row, std::uint32_t count, const char* payload, std::size_t n) {
+  void write_chunk(chunk_kind kind, std::uint32_t row, std::uint32_t count, const char* payload, std::size_t n,
+                   time_span times) {
     if (!usable()) return;
     chunk_head head{.kind = kind,
                     .row = row,
                     .count = count,
                     .payload_sum = chunk_sum(payload, n),
-                    .bytes = static_cast<std::uint32_t>(n)};
+                    .bytes = static_cast<std::uint32_t>(n),
+                    .first = times.first,
+                    .last = times.last};
     head.head_sum = head_sum(head);
     write({reinterpret_cast<const char*>(&head), sizeof head}, {payload, n});
   }
-  void write_chunk(chunk_kind kind, const byte_writer& b) {
-    write_chunk(kind, 0, 1, b.bytes().data(), b.bytes().size());
+  void write_chunk(chunk_kind kind, const byte_writer& b, time_span times = any_time) {
+    write_chunk(kind, 0, 1, b.bytes().data(), b.bytes().size(), times);
   }
   /// Both or, on an error, neither.
   void write(std::string_view first, std::string_view second) {
@@ -130,10 +154,11 @@ struct trace_writer::state {
   void end(coded_chunk<Coder>& c, chunk_kind kind, unsigned row) {
     if (c.count == 0) return;
     write_new_names();
-    write_chunk(kind, row, c.count, c.bytes.get(), c.size);
+    const bool timeless = c.times.first > c.times.last;
+    write_chunk(kind, row, c.count, c.bytes.get(), c.size, timeless ? any_time : c.times);
     if (!usable()) dropped.fetch_add(c.count, std::memory_order_relaxed);
     c.coder.restart();
-    c.size = 0, c.count = 0;
+    c.size = 0, c.count = 0, c.times = {};
   }
   /// Ends the chunks that began before `limit`.
   void end_older(ticks limit) {
@@ -199,6 +224,8 @@ void trace_writer::records(unsigned row, std::span<const trace_record> some) {
   s.add(*s.workers[row], chunk_kind::records, row, some, [](auto& c, trace_record r) {
     if ((r.flags & (is_packed | trace_record::is_lock)) == trace_record::is_lock && r.name == unnamed)
       r.name = object_name(reinterpret_cast<const void*>(r.key));
+    add_times(c.times, r);
+    c.whole = (r.flags & is_packed) != 0 || (r.flags & trace_record::is_link) == 0;
     return c.coder.put(c.bytes.get(), c.size, r);
   });
 }
@@ -207,8 +234,10 @@ void trace_writer::operations(unsigned row, std::span<const device_operation> so
   auto& all = state_->streams;
   auto there = std::find_if(all.begin(), all.end(), [row](const auto& s) { return s.first == row; });
   if (there == all.end()) there = all.insert(all.end(), {row, std::make_unique<coded_chunk<row_coder<16, 1>>>()});
-  state_->add(*there->second, chunk_kind::operations, row, some,
-              [](auto& c, const device_operation& o) { return put_row(c, row_of(o)); });
+  state_->add(*there->second, chunk_kind::operations, row, some, [](auto& c, const device_operation& o) {
+    c.times.add(o.begin, o.end);
+    return put_row(c, row_of(o));
+  });
 }
 
 void trace_writer::sample(const trace_sample& s) {
@@ -216,7 +245,7 @@ void trace_writer::sample(const trace_sample& s) {
   b.number(s.when);
   b.real(s.value);
   b.text(s.name);
-  state_->write_chunk(chunk_kind::sample, b);
+  state_->write_chunk(chunk_kind::sample, b, {s.when, s.when});
 }
 
 void trace_writer::mark(const trace_mark& m) {
@@ -224,12 +253,13 @@ void trace_writer::mark(const trace_mark& m) {
   b.number(m.when);
   b.text(m.category);
   b.text(m.text);
-  state_->write_chunk(chunk_kind::mark, b);
+  state_->write_chunk(chunk_kind::mark, b, {m.when, m.when});
 }
 
 void trace_writer::parcels(bool sent, std::span<const trace_parcel> some) {
   state_->add(sent ? state_->sent : state_->received, sent ? chunk_kind::sent : chunk_kind::received, 0, some,
               [](auto& c, const trace_parcel& p) {
+                c.times.add(p.when, p.when);
                 parcel_row row{};
                 std::memcpy(row.data(), &p, sizeof p);
                 return put_row(c, row);
@@ -244,7 +274,10 @@ void trace_writer::clock(unsigned locality, double ticks_per_second, const clock
   state_->write_chunk(chunk_kind::clock, b);
 }
 
+const trace_totals& trace_writer::last_totals() const noexcept { return state_->passed; }
+
 void trace_writer::totals(const trace_totals& t) {
+  state_->passed = t;
   constexpr double period_s = 0.5;
   state& s = *state_;
   const bool worse = t.lost != s.last.lost || t.share != s.last.share;

@@ -41,6 +41,8 @@ class trace_writer final : public trace_sink {
 
   /// Why the trace ended early; "" if it did not.
   [[nodiscard]] std::string error() const;
+  /// Those that were passed last.
+  [[nodiscard]] const trace_totals& last_totals() const noexcept;
   /// Records that could not be written.
   [[nodiscard]] std::uint64_t dropped() const noexcept;
 

@@ -79,9 +79,9 @@ TEST(Profile, CsvSharesOfTheLargestFirst) {
   ASSERT_TRUE(write_profile_csv(r, path));
   EXPECT_THAT(read_file(path).value(),
               testing::MatchesRegex("name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,"
-                                    "lock_blame_s\n"
-                                    "\"profile_test/large, \"\"f\"\"\\(x\\)\",1,1,.*,0,0.750000,0,0\n"
-                                    "profile_test/small,1,0,.*,0,0.250000,0,0\n"));
+                                    "lock_blame_s,p50_s,p99_s\n"
+                                    "\"profile_test/large, \"\"f\"\"\\(x\\)\",1,1,.*,0,0.750000,0,0,.*\n"
+                                    "profile_test/small,1,0,.*,0,0.250000,0,0,.*\n"));
   EXPECT_EQ(write_profile_csv(r, "/dev/full").error().message, "cannot write '/dev/full': No space left on device");
 }
 

@@ -91,6 +91,28 @@ TEST(ReplayModel, WaitsForWhatIsNoTaskKeepTheirTime) {
   EXPECT_EQ(replay_of(b.data).span, 80) << "no number of workers shortens it";
 }
 
+// main() calls run() twice, and submits two tasks the second time: its own time between the calls stays as it was.
+TEST(ReplayModel, TasksFromOutsideFollowThoseBefore) {
+  trace_builder b = fork_join(6, 100);  // until 630
+  b.task(0, 100, "rp second", 700, 800).ready(700);
+  b.task(0, 101, "rp second", 800, 850).ready(705);
+  EXPECT_EQ(time_of(b.data), 850);
+  EXPECT_EQ(time_of(b.data, {.factors = factor_of_name("rp part", 0.5)}), 850 - 300);
+  EXPECT_EQ(time_of(b.data, {.workers = 2}), 330 + 70 + 100) << "the second calls side by side";
+  EXPECT_EQ(replay_of(b.data).span, 130 + 70 + 100);
+}
+
+// Slices of no length at one moment, of which the first waits for the second: that one does not follow it as well.
+TEST(ReplayModel, TasksFromOutsideFormNoCircles) {
+  trace_builder b(2);
+  b.task(0, 1, "rp waits", 20, 20).edge(2, 1, 20);
+  b.task(1, 2, "rp outside", 20, 20).ready(20);
+  b.task(1, 3, "rp outside", 20, 50).ready(20);
+  const replayed r = replay_of(b.data);
+  EXPECT_EQ(r.unfinished, 0u);
+  EXPECT_EQ(r.time, 30);
+}
+
 /// Each task works, then works under a lock: recorded on one worker, without a wait.
 trace_builder locked_tasks(unsigned n, ticks before, ticks inside) {
   trace_builder b(1);

@@ -61,7 +61,8 @@ TEST_F(TaskFiles, DroppedRecordsAreReportedWithTheSettingThatHelps) {
   slow.trace(true, 4);
   for (int i = 0; i < 8; ++i) slow.worker(0).record({.name = 1, .begin = 1, .end = 2});
   slow.drain();
-  (void)write_task_files(slow, {.output = folder_, .trace = true, .trace_records = 4}, "the disk \"x\" is full", 1);
+  (void)write_task_files(slow, {.output = folder_, .trace = true, .trace_records = 4},
+                         {.trace_error = "the disk \"x\" is full", .unwritten = 1});
   EXPECT_THAT(logged, testing::HasSubstr(
                           "4 of 8 trace records were dropped (buffer of a worker full): set trace-records above 4"));
   log_to_function(nullptr, nullptr, log_level::none);

@@ -28,6 +28,7 @@ TEST(Units, CountsAndShares) {
 
 TEST(Units, LongTextsAreShortenedBetweenCharacters) {
   EXPECT_EQ(shortened("short", 8), "short");
+  EXPECT_EQ(shortened("\033[31mred\n", 20), "\\x1b[31mred\\x0a");
   EXPECT_EQ(shortened("0123456789", 9), "012...789");
   EXPECT_EQ(shortened("\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9\xc3\xa9", 8),
             "\xc3\xa9\xc3\xa9\xc3\xa9...\xc3\xa9\xc3\xa9");

@@ -4,6 +4,7 @@
     threads.csv                           by plx-exec: the rows of workers.csv are then threads, each with its own begin
     device_profile.csv                    the same settings, if a device was used
     diagnose.csv, counters.csv            time_s,name,value,unit: counters over time
+    stacks.csv                            by sample-stacks: CPU time by task type and function
     critical_path.json                    by plx-trace critical, from a trace (PLX_TRACE=1)
     job.json                              of a job of many processes: all localities, all task types
 Example to read: tests/performance/test_diagnosis.py.
@@ -71,7 +72,24 @@ class Evidence:
     profile, _waits = csv_property("profile.csv", finite=True), csv_property("waits.csv", finite=True)
     _threads_csv, _workers_csv = csv_property("threads.csv", finite=True), csv_property("workers.csv", finite=True)
     _devices_csv = csv_property("device_profile.csv", finite=True)
+    _stacks_csv = csv_property("stacks.csv", finite=True)
     _counters_csv, _diagnose_csv = csv_property("counters.csv"), csv_property("diagnose.csv")
+
+    @cached_property
+    def hottest(self) -> dict | None:
+        """The function in which the task type with the largest share spends most of its sampled CPU time: `task`, `function`,
+        `share` (of that type's samples), `place` ("file:line", "" if unknown). None without samples."""
+        table = self._stacks_csv
+        if table is None or not self.task_rows:
+            return None
+        task = self.task_rows[0]["name"]
+        own = {i: float(table["cpu_s"][i]) for i in range(len(table)) if str(table["task"][i]) == task}
+        if not own or sum(own.values()) <= 0:
+            return None
+        most = max(own, key=own.get)
+        file, line = str(table["file"][most]), str(table["line"][most])
+        place = f"{Path(file).name}:{int(float(line))}" if line else ""
+        return {"task": task, "function": str(table["function"][most]), "share": own[most] / sum(own.values()), "place": place}
 
     @cached_property
     def _workers(self):

@@ -230,6 +230,15 @@ def memory_growth(e: Evidence):
     )
 
 
+def _hottest(e: Evidence) -> str:
+    """The function in which the sampled stacks say that its time is."""
+    hot = e.hottest
+    if hot is None:
+        return ""
+    place = f" ({hot['place']})" if hot["place"] else ""
+    return f": {share_text(hot['share'])} of its CPU time is in {short(hot['function'])}{place}"
+
+
 def nothing(e: Evidence):
     if not e.has_workers:
         advice = "Run it with PLX_DIAGNOSE=1, or under plx-exec -d."
@@ -244,5 +253,5 @@ def nothing(e: Evidence):
         bits.append(f"tasks take {seconds(work_s)} on average{times}")
     if e.measurement_cost is not None:
         bits.append(f"measuring cost {share_text(e.measurement_cost)}")
-    most = f' To be faster, make "{short(e.task_rows[0]["name"])}" faster.' if e.task_rows else ""
+    most = f' To be faster, make "{short(e.task_rows[0]["name"])}" faster{_hottest(e)}.' if e.task_rows else ""
     return Finding("nothing", 0.0, f"Nothing stands out: {', '.join(bits)}.", most.strip())

@@ -142,7 +142,7 @@ _byte_s, _rebuild_s = 1e-9, 1e-3  # what moving costs, before it was measured
 
 
 def cut_curve(costs, parts: int) -> np.ndarray:
-    """The part of each block: where the middle of its cost lies, and at least one block for each (mesh/tree/curve_parts.hpp)."""
+    """The part of each block: where the middle of its cost lies, and at least one block for each (mesh/tree/block_mesh.hpp)."""
     blocks, total = len(costs), float(np.sum(costs))
     owner = np.empty(blocks, dtype=int)
     before = 0.0

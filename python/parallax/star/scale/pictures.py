@@ -203,7 +203,7 @@ def _messages_picture(rows: dict) -> Picture:
     return Picture("scale_messages", "Messages", "", (9.6, 3.7), draw, "Messages per node and step, and their size.")
 
 
-_events = (("end", "end of a run: all report, the root asks"), ("leave", "processes leave"), ("loss", "a loss spreads"), ("settle", "a loss is settled"))
+_events = (("end", "end of a run"), ("leave", "processes leave"), ("loss", "a loss spreads"), ("settle", "a loss is settled"))
 
 
 def _events_picture(rows: Rows) -> Picture:
@@ -216,7 +216,6 @@ def _events_picture(rows: Rows) -> Picture:
         for (event, name), colour in zip(_events, theme.series):
             left.plot(nodes, rows[f"{event}_most"][there], color=colour, marker="o", markersize=3.2, label=name)
             right.plot(nodes, rows[f"{event}_s"][there], color=colour, marker="o", markersize=3.2)
-        left.plot(nodes, 2 * np.log2(nodes), color=theme.muted, linestyle=(0, (2, 2)), linewidth=1.1, label="2 log2 of the nodes")
         left.set_title("Messages of the busiest node")
         right.set_title("Time")
         for axes in (left, right):
@@ -226,7 +225,7 @@ def _events_picture(rows: Rows) -> Picture:
             axes.grid(True)
         left.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:,.0f}".replace(",", "\u2009")))
         right.yaxis.set_major_formatter(FuncFormatter(_time_ticks))
-        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
+        figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=4)
 
     return Picture("scale_events", "End of a job and loss of a node", "", (9.6, 4.0), draw, "Messages of the busiest node and time of the end of a job and of a loss.")
 

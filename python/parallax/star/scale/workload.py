@@ -22,7 +22,7 @@ from .machine import Costs
 _stages = {"rk2": 2, "rk3": 3}
 # Types of tasks that the first solve of a step skips if the gravity of the step before is still valid
 # (src/star/gravity/self_gravity.cpp); plx-scale skips the same (apps/scale/stages.cpp).
-of_solve = tuple(f"star.gravity.{name}" for name in ("masses", "moments", "interactions", "translations", "accelerations", "node_sums", "corrections"))
+of_solve = tuple(f"star.gravity.{name}" for name in ("totals", "mean", "masses", "moments", "interactions", "translations", "accelerations", "node_sums", "corrections"))
 _keys = ("mesh.sides", "mesh.block_size", "hydro.integrator", "refinement.interval")
 
 

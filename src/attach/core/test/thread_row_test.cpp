@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "probe/record/recorder.hpp"
@@ -45,6 +46,66 @@ TEST_F(Row, NestedTimersHaveExclusiveAndInclusiveTimes) {
   EXPECT_EQ(calls(outer), 1u);
   EXPECT_EQ(calls(inner), 2u);
   check_pieces();
+}
+
+TEST_F(Row, AWaitThatACutDelaysBeginsAtTheCut) {
+  row.start(outer, no_key, 100);
+  row.cut(150);
+  row.begin_wait(130);
+  row.cut(160);
+  EXPECT_EQ(row.end_wait(190), 40u);
+  row.begin_wait(195);
+  EXPECT_EQ(row.end_wait(200), 5u);
+  row.stop(outer, 210);
+  EXPECT_EQ(row.waited(), 45u);
+  EXPECT_EQ(exclusive(outer), 110u - 45u);
+  check_pieces();
+}
+
+TEST_F(Row, AWaitBeginsWhenItWasAskedForIfThatIsKnown) {
+  row.begin_wait(130, 110);
+  EXPECT_EQ(row.end_wait(150), 40u);
+  row.begin_wait(170, 0);  // without an open timer that would limit it
+  EXPECT_EQ(row.end_wait(200), 30u);
+  EXPECT_EQ(row.waited(), 70u);
+}
+
+TEST_F(Row, TheInnermostTimerIsKnownWithinWaits) {
+  EXPECT_EQ(row.innermost(), unnamed);
+  row.start(outer, no_key, 100);
+  row.begin_wait(110);
+  EXPECT_EQ(row.innermost(), outer);
+  row.start(inner, no_key, 120);
+  EXPECT_EQ(row.innermost(), inner);
+  row.stop(inner, 130);
+  EXPECT_EQ(row.innermost(), outer);
+  row.start(inner, no_key, 140);  // never stopped
+  row.end_wait(150);
+  EXPECT_EQ(row.innermost(), outer);
+  row.start(inner, no_key, 160);
+  paused_timer paused;
+  ASSERT_TRUE(row.yield(paused, 170));
+  EXPECT_EQ(row.innermost(), outer);
+  row.resume(paused, 180);
+  EXPECT_EQ(row.innermost(), inner);
+  row.close(190);
+  EXPECT_EQ(row.innermost(), unnamed);
+}
+
+TEST_F(Row, TheInnermostTimerCanBeReadWhileAnotherThreadClosesTheRow) {
+  std::atomic<bool> begun{false};
+  for (int i = 0; i < 20; ++i) row.start(i % 2 == 0 ? outer : inner, no_key, 100);
+  std::thread samples([&] {  // as the signal handler of the row's thread
+    name_id name = outer;
+    for (bool first = true; name != unnamed; first = false) {
+      name = row.innermost();
+      EXPECT_TRUE(name == outer || name == inner || name == unnamed);
+      if (first) begun = true;
+    }
+  });
+  while (!begun) std::this_thread::yield();
+  row.close(200);
+  samples.join();
 }
 
 TEST_F(Row, ATraceHasTheEnclosingTimer) {

@@ -80,7 +80,7 @@ TEST(GatherTile, LinearFieldsAreExactAcrossLevels) {
     domain d = test::box({2, 2, 2}, 8, 2, boundary::outflow);
     d.prolongation = rule;
     const block_mesh mesh = test::random_mesh(d, 6, rng);
-    arena values({{"f", -1, -1}, {"g", -1, 0}, {"h", -1, 0}}, 8);
+    arena values({{"f"}, {.name = "g", .limiter_group = 0}, {.name = "h", .limiter_group = 0}}, 8);
     const auto f = [](double x, double y, double z, int v) { return 3 + v + (1 + v) * x - 2 * y + 0.5 * z; };
     test::fill_with(mesh, values, f);
     tile_scratch scratch;
@@ -144,7 +144,7 @@ TEST(Gather, StatesBeyondABoundaryDependOnPlaceAndTime) {
             ++given;
           } else if (beyond_x && !beyond_z) {
             const double mirrored = tile[c + (21 - 2 * i)];
-            ASSERT_EQ(tile[c], test::gas()[v].vector_axis == 0 ? -mirrored : mirrored);
+            ASSERT_EQ(tile[c], test::gas()[v].axis == 0 ? -mirrored : mirrored);
             ++walls;
           }
           if (beyond_x && !beyond_z) {

@@ -9,7 +9,7 @@
 
 #include "mesh/between/gather.hpp"
 #include "mesh/test/test_meshes.hpp"
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 
 namespace {
 
@@ -54,7 +54,7 @@ struct cut_mesh {
 
   // The values of a locality before any message has arrived: its own blocks.
   arena own_values(int part) const {
-    arena own(values.variables(), values.block_size());
+    arena own(values.fields(), values.block_size());
     own.resize(values.slots());
     std::fill_n(own.base(), own.slots() * own.stride(), nothing);
     for (const slot_id s : parts.blocks(mesh, part)) std::copy_n(values.block(s), own.stride(), own.block(s));

@@ -1,4 +1,4 @@
-#include "mesh/between/level_kernels.hpp"
+#include "mesh/between/prolong.hpp"
 
 #include <gtest/gtest.h>
 

@@ -20,12 +20,16 @@ constexpr int tile_edge = 12, corner = 2 * (1 + tile_edge + tile_edge * tile_edg
 constexpr std::ptrdiff_t tile_volume = tile_edge * tile_edge * tile_edge;
 constexpr gas_places places;
 
-std::vector<variable> variables(bool limited, int species = 0) {
-  std::vector<variable> all{{"rho"}, {"mx", 0}, {"my", 1}, {"mz", 2}, {"E"}};
-  if (limited) all[0].kind = quantity::density, all[4].kind = quantity::energy;
-  if (species > 0) all[0].share_limiter = 0;
-  for (int s = 0; s < species; ++s) all.push_back({"s", -1, 0});
-  return all;
+field_table fields(bool limited, int species = 0) {
+  std::vector<field_info> all{{"rho"}, {"mx"}, {"my"}, {"mz"}, {"E"}};
+  for (int a = 0; a < 3; ++a) all[1 + a].kind = field_kind::polar, all[1 + a].axis = a;
+  if (limited) {
+    all[0].role = quantity::density, all[4].role = quantity::energy;
+    for (int a = 0; a < 3; ++a) all[1 + a].role = quantity::momentum;
+  }
+  if (species > 0) all[0].limiter_group = 0;
+  for (int s = 0; s < species; ++s) all.push_back({.name = "s", .limiter_group = 0});
+  return table_of(all);
 }
 
 /// Cells of random gas: densities and pressures over `contrast`, velocities up to `mach` times the speed of sound.
@@ -64,8 +68,8 @@ TEST(PositiveFamily, FineCellsOfAnyGasKeepInternalEnergyAndTheSumsOfTheCoarseCel
       for (const double contrast : {10.0, 1e6}) {
         std::vector<double> u = random_gas(contrast, mach, rng);
         boxes limited(n_gas), plain(n_gas);
-        prolong_box(view_of(u), limited.view(), whole, variables(true), rule);
-        prolong_box(view_of(u), plain.view(), whole, variables(false), rule);
+        prolong_box(view_of(u), limited.view(), whole, fields(true), rule);
+        prolong_box(view_of(u), plain.view(), whole, fields(false), rule);
         for (int k = 0; k < 8; ++k)
           for (int j = 0; j < 8; ++j)
             for (int i = 0; i < 8; ++i) {
@@ -112,8 +116,8 @@ TEST(PositiveFamily, LinearFieldsAreNotLimited) {
     u[4 * tile_volume + c] = 13.5 * u[c] + 0.14 + 0.02 * s;
   }
   boxes limited(n_gas), plain(n_gas);
-  prolong_box(view_of(u), limited.view(), whole, variables(true), limiter::central);
-  prolong_box(view_of(u), plain.view(), whole, variables(false), limiter::central);
+  prolong_box(view_of(u), limited.view(), whole, fields(true), limiter::central);
+  prolong_box(view_of(u), plain.view(), whole, fields(false), limiter::central);
   EXPECT_EQ(std::memcmp(limited.fine.data(), plain.fine.data(), sizeof(double) * plain.fine.size()), 0);
 }
 
@@ -121,7 +125,7 @@ TEST(PositiveFamily, SpeciesStillSumToTheDensity) {
   std::mt19937_64 rng(12);
   std::vector<double> u = random_gas(1e3, 20.0, rng, 3);
   boxes fine(n_gas + 3);
-  prolong_box(view_of(u), fine.view(), whole, variables(true, 3), limiter::central);
+  prolong_box(view_of(u), fine.view(), whole, fields(true, 3), limiter::central);
   for (int k = 0; k < 16; ++k)
     for (int j = 0; j < 16; ++j)
       for (int i = 0; i < 16; ++i) {
@@ -142,8 +146,8 @@ TEST(PositiveFamily, PartsOfFamiliesAndMirrors) {
     }
   const cell_box part{{1, 3, 2}, {16, 8, 9}}, other{{0, 3, 2}, {15, 8, 9}};
   boxes a(n_gas), b(n_gas);
-  prolong_box(view_of(u), a.view(), part, variables(true), limiter::minmod);
-  prolong_box(view_of(mirrored), b.view(), other, variables(true), limiter::minmod);
+  prolong_box(view_of(u), a.view(), part, fields(true), limiter::minmod);
+  prolong_box(view_of(mirrored), b.view(), other, fields(true), limiter::minmod);
   for (int v = 0; v < n_gas; ++v)
     for (int k = 0; k < 16; ++k)
       for (int j = 0; j < 16; ++j)
@@ -165,8 +169,8 @@ TEST(PositiveFamily, AFineCellDoesNotDependOnTheBox) {
       std::vector<double> u = random_gas(1e4, 10.0, rng, species);
       const int n_var = n_gas + species;
       boxes all(n_var), plain(n_var);
-      prolong_box(view_of(u), all.view(), whole, variables(true, species), rule);
-      prolong_box(view_of(u), plain.view(), whole, variables(false, species), rule);
+      prolong_box(view_of(u), all.view(), whole, fields(true, species), rule);
+      prolong_box(view_of(u), plain.view(), whole, fields(false, species), rule);
       for (int trial = 0; trial < 200; ++trial) {
         cell_box part;
         for (int a = 0; a < 3; ++a) {
@@ -174,7 +178,7 @@ TEST(PositiveFamily, AFineCellDoesNotDependOnTheBox) {
           part.hi[a] = part.lo[a] + length(rng);
         }
         boxes some(n_var);
-        prolong_box(view_of(u), some.view(), part, variables(true, species), rule);
+        prolong_box(view_of(u), some.view(), part, fields(true, species), rule);
         for (int v = 0; v < n_var; ++v)
           for (int k = part.lo[2]; k < part.hi[2]; ++k)
             for (int j = part.lo[1]; j < part.hi[1]; ++j)

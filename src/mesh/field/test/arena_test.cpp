@@ -79,7 +79,7 @@ TEST(Arena, Moves) {
   arena c({{"other"}}, 8);
   c = std::move(b);
   EXPECT_EQ(c.block(1)[5], 7.0);
-  EXPECT_EQ(c.variables()[0].name, "one");
+  EXPECT_EQ(c.fields()[0].name, "one");
 }
 
 }  // namespace

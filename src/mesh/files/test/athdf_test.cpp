@@ -12,7 +12,7 @@
 
 #include "io/hdf5_file.hpp"
 #include "mesh/test/test_meshes.hpp"
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "mesh/tree/curve_parts.hpp"
+#include "mesh/tree/block_mesh.hpp"
 
 #include <gtest/gtest.h>
 

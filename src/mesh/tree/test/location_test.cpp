@@ -1,4 +1,4 @@
-#include "mesh/tree/location.hpp"
+#include "mesh/tree/domain.hpp"
 
 #include <gtest/gtest.h>
 

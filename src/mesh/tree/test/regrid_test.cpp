@@ -67,7 +67,8 @@ TEST_P(RandomRegrids, StayBalancedAndConserveTotals) {
   domain d = test::box(roots, 8, 3, sides);
   d.prolongation = rule;
   block_mesh mesh(d);
-  arena u({{"rho", -1, 0}, {"mx", 0}, {"s0", -1, 0}, {"s1", -1, 0}}, 8);
+  const auto grouped = [](const char* name) { return field_info{.name = name, .limiter_group = 0}; };
+  arena u({grouped("rho"), {"mx", field_kind::polar, 0}, grouped("s0"), grouped("s1")}, 8);
   u.resize(mesh.slot_count());
   test::fill_random(u, rng);
   tile_scratch scratch;
@@ -189,7 +190,7 @@ TEST(Regrid, LinearFieldsStayExactAndPositiveOnesPositive) {
     domain with_rule = d;
     with_rule.prolongation = rule;
     const block_mesh old(with_rule);
-    arena copy(u.variables(), 8);
+    arena copy(u.fields(), 8);
     copy.resize(u.slots());
     std::copy_n(u.base(), u.slots() * u.stride(), copy.base());
     const regrid_plan plan = plan_regrid(old, all(old, flag::refine), 1);
@@ -218,7 +219,8 @@ TEST(Regrid, SharedLimitersKeepSums) {
     domain d = test::box({2, 1, 1}, 8, 1);
     d.prolongation = rule;
     const block_mesh mesh(d);
-    arena u({{"rho", -1, 3}, {"other"}, {"s0", -1, 3}, {"s1", -1, 3}, {"s2", -1, 3}}, 8);
+    const auto grouped = [](const char* name) { return field_info{.name = name, .limiter_group = 3}; };
+    arena u({grouped("rho"), {"other"}, grouped("s0"), grouped("s1"), grouped("s2")}, 8);
     u.resize(2);
     for (const slot_id s : mesh.blocks())
       for (int i = 0; i < 512; ++i) {

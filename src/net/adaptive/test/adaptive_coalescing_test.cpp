@@ -168,6 +168,24 @@ TEST(AdaptiveCoalescing, PolicyExistsWhileSomethingIsAdaptive) {
   EXPECT_EQ(actuators(), 4u);
 }
 
+TEST(AdaptiveCoalescing, BeginsWithTheGivenBytes) {
+  net::test::localities all(2);
+  net::node& n = all.at(0);
+  const auto index = net::detail::entry_of<&adaptively_doubled>().index;
+  const auto name = "coalesce-bytes@adaptive_coalescing_test::adaptively_doubled";
+  const auto begins_with = [&](std::size_t bytes) {
+    collect_as(n, index, {.bytes = bytes, .way = coalescing_way::adaptive});
+    const auto actuator = n.home().actuators().find(name);
+    return std::pair(actuator ? (*actuator)->text() : actuator.error().message, n.port().collected(index).most_bytes);
+  };
+  EXPECT_EQ(begins_with(6000), std::pair(std::string("6000"), std::size_t{6000}));
+  ASSERT_TRUE(n.home().actuators().find(name).value()->set_text("5000", "test", "of the user"));
+  EXPECT_EQ(begins_with(6000), std::pair(std::string("5000"), std::size_t{5000})) << "the same again changes nothing";
+  EXPECT_EQ(begins_with(7000), std::pair(std::string("7000"), std::size_t{7000}));
+  EXPECT_EQ(begins_with(0), std::pair(std::string("0"), std::size_t{8192}));
+  EXPECT_EQ(begins_with(std::size_t{1} << 40).first, "1048576");
+}
+
 /// Both localities adaptive, with changes by the test and the policy while they send: every parcel arrives once.
 TEST(AdaptiveCoalescing, NothingIsLostDuringChanges) {
   net::test::localities all(2);

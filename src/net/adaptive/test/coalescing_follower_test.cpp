@@ -209,6 +209,22 @@ TEST(CoalescingFollower, LargerMessagesMustSaveMessages) {
   EXPECT_NE(f.why().find("instead of"), std::string::npos) << f.why();
 }
 
+/// With a size of messages from the start: that is what it returns to.
+TEST(CoalescingFollower, BeginsWithTheGivenBytes) {
+  const coalescing usual{.bytes = 65536, .way = coalescing_way::self_clocking};
+  coalescing_follower f({}, usual.bytes);
+  EXPECT_EQ(f.setting(), usual);
+  for (int i = 0; i < 40; ++i) f.look(lone_calls(f.setting().way == coalescing_way::fixed ? 40 : 1));
+  ASSERT_EQ(f.setting().way, coalescing_way::fixed) << f.why();
+  for (int i = 0; i < 4; ++i) f.look(lone_calls(1.05));
+  EXPECT_EQ(f.setting(), usual) << "no gain: " << f.why();
+  coalescing_follower other({}, usual.bytes);
+  for (int i = 0; i < 40; ++i) other.look(lone_calls(other.setting().way == coalescing_way::fixed ? 40 : 1));
+  ASSERT_EQ(other.setting().way, coalescing_way::fixed) << other.why();
+  for (int i = 0; i < 4; ++i) other.look({.span_s = 0.025});
+  EXPECT_EQ(other.setting(), usual) << "parcels became rare: " << other.why();
+}
+
 TEST(CoalescingFollower, UselessFixedFormIsGivenUp) {
   coalescing_follower f;
   for (int i = 0; i < 40; ++i) f.look(lone_calls(f.setting().way == coalescing_way::fixed ? 40 : 1));

@@ -193,6 +193,19 @@ TEST(AgasSim, NothingIsLeftAfterALoss) {
       {3});
 }
 
+// Locality 0 is the root of the settlement; with 2, the root of the tree without it loses a child.
+TEST(AgasSim, NothingIsLeftAfterTheLossOfTheRoot) {
+  for (const std::set<locality_id>& dead : {std::set<locality_id>{0}, std::set<locality_id>{0, 2}}) {
+    const auto options_of = [&dead](std::uint64_t seed) {
+      net::sim_options options{.localities = n_localities, .seed = seed};
+      for (const locality_id l : dead) options.kills.push_back({.locality = l, .earliest_s = 1e-4, .latest_s = 3e-3});
+      return options;
+    };
+    with_seeds(options_of, dead);
+    ASSERT_FALSE(HasFailure()) << dead.size() << " died";
+  }
+}
+
 // One locality is stopped for a minute, one is cut off for two seconds, and the network is slow.
 net::sim_options stalls_and_partitions(std::uint64_t seed) {
   return {.localities = n_localities,

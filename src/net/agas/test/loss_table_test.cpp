@@ -4,18 +4,19 @@
 
 #include <atomic>
 #include <thread>
+#include <vector>
 
 namespace {
 
 using namespace plx;
 using table = net::detail::loss_table;
-using question = table::question;
+using lost = std::vector<locality_id>;
 
 constexpr gid first{1, 7, 1}, second{1, 7, 2};
 
-// The table of locality 0 of four.
+// The table of a locality of four.
 struct LossLedger : ::testing::Test {
-  table l{0, 4};
+  table l{4};
   /// Nothing here depends on the lost locality.
   bool lose(locality_id who) {
     const auto epoch = l.add(who);
@@ -31,7 +32,7 @@ TEST_F(LossLedger, SettledWithoutLosses) {
   EXPECT_TRUE(l.settled_or_defer(first, 0));
   l.end_claim(epoch);
   EXPECT_TRUE(l.ready().empty());
-  EXPECT_TRUE(l.answerable().empty());
+  EXPECT_TRUE(l.settled_here({}));
 }
 
 TEST_F(LossLedger, ALossCountsOnce) {
@@ -42,118 +43,91 @@ TEST_F(LossLedger, ALossCountsOnce) {
   EXPECT_EQ(l.seen(), 2u);
 }
 
-TEST_F(LossLedger, SettledWhenAllSurvivorsHaveReplied) {
+TEST_F(LossLedger, SettledWhenAllSurvivorsHaveSettled) {
   lose(3);
   EXPECT_FALSE(l.settled_or_defer(first, 0));
-  l.answer(3, 1);
-  EXPECT_TRUE(l.ready().empty());
-  l.answer(3, 1);  // again
-  l.answer(2, 2);  // about a locality that is not lost
-  l.answer(3, 9);  // by a nonexistent locality
+  l.settle(lost{2});  // which is not lost
   EXPECT_TRUE(l.ready().empty());
   EXPECT_FALSE(l.settled_or_defer(second, 0));
-  l.answer(3, 2);
+  l.settle(lost{3});
   EXPECT_EQ(l.ready(), (std::vector<gid>{first, second}));
   EXPECT_TRUE(l.ready().empty());
   EXPECT_TRUE(l.settled_or_defer(first, 0));
 }
 
-TEST_F(LossLedger, SurvivorsAreAskedOnceIfSomethingHasToBeDecided) {
+TEST_F(LossLedger, ASettlementIsNeededOncePerLossIfSomethingHasToBeDecided) {
   lose(3);
-  EXPECT_TRUE(l.unasked().empty());
+  EXPECT_FALSE(l.needs_settlement());
   EXPECT_FALSE(l.settled_or_defer(first, 0));
-  EXPECT_EQ(l.unasked(), std::vector<locality_id>{3});
-  EXPECT_TRUE(l.unasked().empty());
+  EXPECT_TRUE(l.needs_settlement());
+  EXPECT_FALSE(l.needs_settlement());
   lose(2);
-  EXPECT_EQ(l.unasked(), std::vector<locality_id>{2});
+  EXPECT_TRUE(l.needs_settlement());
   EXPECT_FALSE(l.settled_or_defer(second, 0));
-  EXPECT_TRUE(l.unasked().empty());
-}
-
-TEST_F(LossLedger, EarlierClaimsDelayIt) {
-  const unsigned before = l.begin_claim();
-  lose(3);
-  const unsigned after = l.begin_claim();
-  EXPECT_NE(before, after);
-  l.answer(3, 1);
-  l.answer(3, 2);
-  EXPECT_FALSE(l.settled_or_defer(first, 0));
-  l.end_claim(before);
-  EXPECT_EQ(l.ready(), std::vector<gid>{first});  // independent of the later one
-  l.end_claim(after);
-  EXPECT_TRUE(l.settled_or_defer(first, 0));
+  EXPECT_FALSE(l.needs_settlement());
 }
 
 // A release carries the number of losses known to its sender; a loss that the directory does not know yet is awaited.
 TEST_F(LossLedger, LossesKnownToOthersAreAwaited) {
   EXPECT_FALSE(l.settled_or_defer(first, 1));
+  EXPECT_FALSE(l.needs_settlement());
   EXPECT_TRUE(l.ready().empty());
   EXPECT_TRUE(l.settled_or_defer(second, 0));
   lose(3);
+  EXPECT_TRUE(l.needs_settlement());
   EXPECT_TRUE(l.ready().empty());
-  l.answer(3, 1);
-  l.answer(3, 2);
+  l.settle(lost{3});
   EXPECT_EQ(l.ready(), std::vector<gid>{first});
 }
 
-TEST_F(LossLedger, LostLocalitiesNeedNotReply) {
+TEST_F(LossLedger, AllKnownLossesHaveToBeSettled) {
   lose(3);
   EXPECT_FALSE(l.settled_or_defer(first, 0));
   lose(2);
-  l.answer(3, 1);
-  EXPECT_TRUE(l.ready().empty());  // the second loss has no replies
-  l.answer(2, 1);
+  l.settle(lost{3});
+  EXPECT_TRUE(l.ready().empty());
+  l.settle(lost{2, 3});
   EXPECT_EQ(l.ready(), std::vector<gid>{first});
 }
 
-// References claimed at the lost directory are claimed again before the loss is settled.
+// References claimed at the lost directory are claimed again before the loss is settled here.
 TEST_F(LossLedger, ClaimsThatAreMadeAgainDelayIt) {
   EXPECT_FALSE(l.knows(3));
   const auto epoch = l.add(3);
   ASSERT_TRUE(epoch);
   EXPECT_TRUE(l.knows(3));
-  l.answer(3, 1);
-  l.answer(3, 2);
-  l.ask({3, 1});
-  EXPECT_FALSE(l.settled_or_defer(first, 0));
   l.begin_claim(*epoch);
   l.end_claim(*epoch);
-  EXPECT_TRUE(l.ready().empty());
-  EXPECT_TRUE(l.answerable().empty());
+  EXPECT_FALSE(l.settled_here(lost{3}));
   l.end_claim(*epoch);
-  EXPECT_EQ(l.ready(), std::vector<gid>{first});
-  EXPECT_EQ(l.answerable(), (std::vector<question>{{3, 1}}));
+  EXPECT_TRUE(l.settled_here(lost{3}));
 }
 
-TEST_F(LossLedger, QuestionsWaitForTheLossAndEarlierClaims) {
+TEST_F(LossLedger, EarlierClaimsDelayItAndLaterOnesDoNot) {
   const unsigned before = l.begin_claim();
-  l.ask({3, 1});
-  l.ask({3, 1});                        // repeated before the reply
-  EXPECT_TRUE(l.answerable().empty());  // this locality does not know the loss
+  EXPECT_FALSE(l.settled_here(lost{3}));  // this locality does not know the loss
   lose(3);
-  EXPECT_TRUE(l.answerable().empty());
   const unsigned after = l.begin_claim();
-  l.ask({3, 2});
+  EXPECT_NE(before, after);
+  EXPECT_FALSE(l.settled_here(lost{3}));
   l.end_claim(before);
-  EXPECT_EQ(l.answerable(), (std::vector<question>{{3, 1}, {3, 2}}));
-  EXPECT_TRUE(l.answerable().empty());
-  l.ask({3, 1});
-  EXPECT_EQ(l.answerable(), (std::vector<question>{{3, 1}}));
+  EXPECT_TRUE(l.settled_here(lost{3}));
   l.end_claim(after);
 }
 
-TEST_F(LossLedger, QuestionsOfALaterLossWaitForClaimsBetween) {
+TEST_F(LossLedger, ALaterLossWaitsForClaimsBetween) {
   lose(3);
   const unsigned between = l.begin_claim();
   lose(2);
-  l.ask({3, 1});
-  l.ask({2, 1});
-  EXPECT_EQ(l.answerable(), (std::vector<question>{{3, 1}}));
+  EXPECT_TRUE(l.settled_here(lost{3}));
+  EXPECT_FALSE(l.settled_here(lost{2}));
+  EXPECT_FALSE(l.settled_here(lost{2, 3}));
   l.end_claim(between);
-  EXPECT_EQ(l.answerable(), (std::vector<question>{{2, 1}}));
+  EXPECT_TRUE(l.settled_here(lost{2, 3}));
 }
 
-// Claims are made on one thread, replies on another, releases on a third: each deferred id is returned exactly once.
+// Claims are made on one thread, losses are settled on another, ids are deferred on a third: each deferred id is
+// returned exactly once.
 TEST_F(LossLedger, EachDeferredIdIsReturnedOnce) {
   constexpr std::uint64_t n = 2000;
   std::atomic<std::uint64_t> settled{0}, deferred{0}, out{0};
@@ -164,7 +138,7 @@ TEST_F(LossLedger, EachDeferredIdIsReturnedOnce) {
   std::thread losses([&] {
     for (const locality_id who : {3u, 2u}) {
       lose(who);
-      for (const locality_id from : {1u, 2u}) l.answer(who, from);
+      l.settle(lost{who});
     }
   });
   std::thread takes([&] {

@@ -215,8 +215,29 @@ TEST(Action, AServiceCreatedDuringALossIsNotifiedOnce) {
       for (int yields = 0; yields < 3; ++yields) this_thread::yield();
       net::node_here().get<loss_counter>();
     });
+    // The reported loss reaches the services one after another, later than the transport's report.
+    const auto notified = [&all] { return all.at(0).get<loss_counter>().losses != 0; };
+    EXPECT_TRUE(comes_true(notified));
     EXPECT_EQ(all.at(0).get<loss_counter>().losses, 1);
   }
+}
+
+// The first loss is passed on with the exception, also over several localities.
+void throws_consequence(locality_id which, locality_id first) {
+  throw locality_lost(which, locality_lost(first, "its process has ended"));
+}
+TEST(Action, TheFirstLossIsPassedOn) {
+  net::test::localities all(4);
+  all.run(0, [] {
+    try {
+      async<&throws_consequence>(1, 2u, 3u).get();
+      FAIL();
+    } catch (const locality_lost& e) {
+      EXPECT_STREQ(e.what(), "locality 2 is lost: it failed: locality 3 is lost: its process has ended");
+      EXPECT_EQ(e.which(), 2u);
+      EXPECT_STREQ(e.first().what(), "locality 3 is lost: its process has ended");
+    }
+  });
 }
 
 // A call that failed because of a lost third locality reports that loss to its caller.

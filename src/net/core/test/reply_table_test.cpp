@@ -29,7 +29,7 @@ TEST(ReplyTable, ANumberMatchesOneAnswer) {
   EXPECT_EQ(table.size(), 0u);
 }
 
-TEST(ReplyTable, OnlyTheLocalityThatWasAskedMayAnswer) {
+TEST(ReplyTable, OnlyTheLocalityThatWasCalledMayReply) {
   reply_table table;
   target a;
   const auto id = table.add(a, 1);

@@ -1,4 +1,5 @@
 #include "net/group/shm_messages.hpp"
+#include "net/group/groups.hpp"
 
 #include <gtest/gtest.h>
 
@@ -285,22 +286,79 @@ TEST(ShmMessages, JobEndWaitsForMessages) {
   EXPECT_EQ(c.sent, c.received);
 }
 
-// look() takes a message before the wake-up for it arrives: the receiver must set its flag again before it sleeps.
+// look() takes a message before the wake-up for it arrives: the next sleep has another number, because the sender wakes
+// the receiver once for each.
 TEST(ShmMessages, SpuriousWakeupSleepsAgain) {
   neighbours near(2);
-  const auto sleeps = [&](unsigned i) { return plx::comes_true([&] { return near.of(i).asleep() != 0; }); };
-  ASSERT_TRUE(sleeps(1));
-  std::atomic<bool> sent{false};
+  std::uint32_t last = 0;
+  for (unsigned turn = 1; turn <= 3; ++turn) {
+    const auto& asleep = near.of(1).asleep();
+    ASSERT_TRUE(plx::comes_true([&] { return asleep != 0 && asleep != last; })) << turn;
+    last = asleep;
+    std::atomic<bool> sent{false};
+    near.all.run_all([&] {
+      const communicator all;
+      // The locality's only worker does not see the wake-up.
+      EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; }, std::this_thread::yield));
+      auto value = all.broadcast(7, 0);
+      sent = true;
+      EXPECT_EQ(value.get(), 7);
+    });
+    EXPECT_EQ(near.at(0).counted().wakeups, turn);
+  }
+}
+
+// A sender that was stopped or killed before its wake-up went out does not keep others from waking the receiver.
+TEST(ShmMessages, EachSenderWakesASleepingLocality) {
+  neighbours near(3);
+  ASSERT_TRUE(plx::comes_true([&] { return near.of(2).asleep() != 0; }));
+  std::atomic<int> turn{-1};
   near.all.run_all([&] {
-    const communicator all;
-    // The locality's only worker does not see the wake-up.
-    EXPECT_TRUE(comes_true([&] { return all.rank() != 1 || sent; }, std::this_thread::yield));
-    auto value = all.broadcast(7, 0);
-    sent = true;
-    EXPECT_EQ(value.get(), 7);
+    const auto here = static_cast<int>(find_here());
+    if (here == 2) {
+      turn = 0;
+      // The locality's only worker takes no messages during this wait.
+      EXPECT_TRUE(comes_true([&] { return turn == 2; }, std::this_thread::yield));
+      return;
+    }
+    EXPECT_TRUE(comes_true([&] { return turn == here; }, std::this_thread::yield));
+    const net::collective::address where{1, 0, find_here(), 0, net::collective::kind::barrier};
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(near.at(find_here()).send(2, where, {}));
+    ++turn;
   });
   EXPECT_EQ(near.at(0).counted().wakeups, 1u);
-  EXPECT_TRUE(sleeps(1));
+  EXPECT_EQ(near.at(1).counted().wakeups, 1u);
+}
+
+// A neighbour that writes as fast as this locality reads does not keep the reading thread for ever.
+TEST(ShmMessages, AStreamOfMessagesIsTakenInParts) {
+  using net::collective::address;
+  neighbours near(2);
+  constexpr unsigned calls = 400;
+  unsigned done = 0;
+  std::uint64_t most = 0;
+  near.all.run(0, [&] {
+    const communicator all;
+    const auto id = near.all.at(0).get<net::collective::groups>().named("", {0, 1}).id();
+    net::collective::shm_writer to_this(near.of(0).ring_of(1));
+    const auto write = [&] {
+      const address a{id, done, 1, 0, net::collective::kind::reduce};
+      const int value = 1;
+      return to_this.put(std::as_bytes(std::span(&a, 1)), std::as_bytes(std::span(&value, 1)));
+    };
+    const auto plus = [&](int x, int y) {
+      ++done;
+      most = std::max(most, done - near.at(0).counted().received);  // counted after the last one that is taken at once
+      EXPECT_TRUE(done == calls || write());
+      return x + y;
+    };
+    std::vector<future<std::optional<int>>> values;
+    for (unsigned i = 0; i < calls; ++i) values.push_back(all.reduce(1, plus, 0));
+    EXPECT_TRUE(write());
+    for (auto& v : values) EXPECT_EQ(v.get(), std::optional(2));
+  });
+  EXPECT_EQ(done, calls);
+  EXPECT_LE(most, shm_segment::ring_lines(2));
 }
 
 TEST(ShmMessages, LossIsReported) {
@@ -386,7 +444,7 @@ TEST(ShmMessages, ForgedSenderIsRefused) {
   for (const unsigned forged : {0u, 2u, 3u, 4'000'000'000u}) {
     neighbours near(3);
     near.all.run_all([] { communicator().barrier().get(); });
-    const auto id = net::collective::find_group(near.all.at(0), "", {0, 1, 2}).id();
+    const auto id = near.all.at(0).get<net::collective::groups>().named("", {0, 1, 2}).id();
     net::collective::shm_writer w(near.of(0).ring_of(1));
     // Behind the messages that are already there, which are few.
     net::collective::address a{id, 1, forged, 0, net::collective::kind::barrier};

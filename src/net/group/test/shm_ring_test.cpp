@@ -72,6 +72,19 @@ TEST(ShmRing, PutFailsWhenFull) {
   EXPECT_GT(written, 1000u);
 }
 
+TEST(ShmRing, LinesWhoseNumberExceedsAStampAreFound) {
+  memory m(16);
+  const std::uint64_t first = (std::uint64_t{1} << (64 - shm_ring::size_bits)) - 20;
+  shm_writer w(m.ring(), first);
+  shm_reader r(m.ring(), first);
+  for (std::size_t i = 0; i < 100; ++i) {
+    EXPECT_FALSE(r.any()) << i;
+    ASSERT_TRUE(put(w, text(8, i))) << i;
+    EXPECT_TRUE(r.any()) << i;
+    ASSERT_EQ(get(r), text(8, i)) << i;
+  }
+}
+
 TEST(ShmRing, TwoThreadsNeedNoLock) {
   memory m(32);
   constexpr std::uint64_t all = 30'000;

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <cstdint>
 
 #include "net/start/bootstrap.hpp"
 
@@ -54,6 +57,19 @@ TEST_F(ShmSegment, WrittenMessagesAreRead) {
   }
   theirs->asleep() = 1;
   EXPECT_EQ(mine.asleep(), 1u);
+}
+
+// It would write to the rings of its parent.
+TEST_F(ShmSegment, AForkedChildHasNoAccess) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(&mine.asleep()) & ~std::uintptr_t{4095};
+  const auto is_mapped = [begin] { return msync(reinterpret_cast<void*>(begin), 1, MS_ASYNC) == 0; };
+  EXPECT_TRUE(is_mapped());
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) _exit(is_mapped() ? 1 : 0);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
 TEST_F(ShmSegment, WrongKeyIsRejected) {

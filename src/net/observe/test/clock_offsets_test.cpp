@@ -137,10 +137,50 @@ TEST(ClockOffsets, ALostLocalityGetsNoPoint) {
   }
 }
 
+// Two of five have stopped: the others are measured, and all together take no longer than one.
+TEST(ClockOffsets, StoppedLocalitiesShareOneDeadline) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); seed += 20) {
+    net::simulation sim({.localities = 5, .seed = seed, .stalls = {{1, 0, 0, 1000}, {2, 0, 0, 1000}}});
+    sim.run_root([&] {
+      auto& offsets = sim.at(0).get<clock_offsets>();
+      const double begin = sim.now_s();
+      offsets.measure(5);
+      EXPECT_LT(sim.now_s() - begin, 5.5);
+      EXPECT_GT(sim.now_s() - begin, 4.5) << "they have not stopped";
+      for (locality_id l = 1; l < 5; ++l) EXPECT_EQ(offsets.of(l).known(), l > 2) << "locality " << l;
+    });
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+// The second one answers after the time that it gets at first, but before the end.
+TEST(ClockOffsets, ALateLocalityIsMeasuredInTheRestOfTheTime) {
+  net::simulation sim({.localities = 4, .stalls = {{1, 0, 0, 3}}});
+  sim.run_root([&] {
+    sim.at(0).get<clock_offsets>().measure(5);
+    for (locality_id l = 1; l < 4; ++l) EXPECT_TRUE(sim.at(0).get<clock_offsets>().of(l).known()) << "locality " << l;
+    EXPECT_LT(sim.now_s(), 3.5);
+  });
+}
+
+TEST(ClockOffsets, TheEndOfThePeriodicMeasurementWaitsForOneLocalityAtMost) {
+  net::simulation sim({.localities = 5, .stalls = {{1, 0, 0, 1000}, {2, 0, 0, 1000}, {3, 0, 0, 1000}}});
+  sim.run_root([&] {
+    auto& offsets = sim.at(0).get<clock_offsets>();
+    offsets.begin(1);
+    this_thread::sleep_for(std::chrono::milliseconds(1500));  // the first is being measured
+    const double begin = sim.now_s();
+    offsets.end();
+    EXPECT_LT(sim.now_s() - begin, clock_offsets::deadline_s);
+  });
+}
+
 TEST(ClockOffsets, WithRealThreadsAndOneClock) {
   net::test::localities job(3, 1);
-  job.run(0, [&] { job.at(0).get<clock_offsets>().measure(); });
-  job.run(0, [&] { job.at(0).get<clock_offsets>().measure(); });
+  for (int times = 0; times < 2; ++times) job.run(0, [&] { job.at(0).get<clock_offsets>().measure(300); });
   for (locality_id l = 1; l < 3; ++l) {
     const clock_map m = job.at(0).get<clock_offsets>().of(l);
     ASSERT_EQ(m.points().size(), 2u);

@@ -79,7 +79,7 @@ TEST(JobSummary, RealLocalities) {
     for (int i = 0; i < 10; ++i) EXPECT_EQ(async<&summary_test::twice>(2, i).get(), 2 * i);
   });
   std::vector<locality_summary> sums;
-  all.run(0, [&] { sums = net::summaries_of_all(all.at(0)); });
+  all.run(0, [&] { sums = net::summaries_of_all(all.at(0), 300); });
   ASSERT_EQ(sums.size(), 3u);
   for (locality_id i = 0; i < 3; ++i) {
     EXPECT_EQ(sums[i].locality, i);
@@ -99,7 +99,7 @@ TEST(JobSummary, RealLocalities) {
   EXPECT_DOUBLE_EQ(twice->imbalance, 3);
   all.lose(1);
   all.settle();
-  all.run(0, [&] { sums = net::summaries_of_all(all.at(0)); });
+  all.run(0, [&] { sums = net::summaries_of_all(all.at(0), 300); });
   EXPECT_THAT(sums[1].missing, HasSubstr("it is lost"));
 }
 

@@ -77,7 +77,7 @@ struct traced_job {
     }
     for (unsigned i = 0; i < size; ++i) all.run(i, [&] { all.at(i).get<net::trace_end>().freeze(); });
     all.run(0, [&] {
-      all.at(0).get<net::trace_end>().measure_clocks(10);
+      all.at(0).get<net::trace_end>().measure_clocks(300);
       all.at(0).get<net::trace_end>().release();
     });
     for (unsigned i = 0; i < size; ++i) all.at(i).home().recorder().stream_to(nullptr);

@@ -1,4 +1,4 @@
-#include "net/parcels/parcel_port.hpp"
+#include "net/parcels/network_time.hpp"
 
 #include <gtest/gtest.h>
 
@@ -107,6 +107,16 @@ TEST(PortCounters, AgreeWithWhatWasSent) {
     EXPECT_GE(r.query("/coalescing/count/parcels@*").value().size(), 2u);
   }
   EXPECT_EQ(sent, received);
+}
+
+/// 3 s in tasks, 1 s in polls and 0.5 s of tasks on messages; then as much again.
+TEST(PortCounters, OverheadIsTheShareOfMessagesInAllWork) {
+  const auto once = net::network_time_of(3, 1, 0.5), twice = net::network_time_of(6, 2, 1);
+  EXPECT_DOUBLE_EQ(once.messages_s, 1.5);
+  EXPECT_DOUBLE_EQ(once.busy_s, 4);
+  EXPECT_DOUBLE_EQ(once.share(), 0.375);
+  EXPECT_DOUBLE_EQ((twice - once).share(), 0.375);
+  EXPECT_EQ((once - once).share(), 0);
 }
 
 }  // namespace port_counters_test

@@ -42,6 +42,18 @@ TEST(LocalityLost, NamesItAndTheReason) {
   EXPECT_STREQ(e.what(), "locality 3 is lost: it closed its connection");
 }
 
+TEST(LocalityLost, KeepsTheFirstLoss) {
+  const locality_lost first(3, "its process has ended"), second(1, first), third(10, second);
+  for (const locality_lost& e : {first, second, third}) {
+    EXPECT_EQ(e.first().which(), 3u);
+    EXPECT_STREQ(e.first().what(), first.what());
+    EXPECT_EQ(e.first().why(), "its process has ended");
+  }
+  EXPECT_EQ(third.which(), 10u);
+  EXPECT_STREQ(third.what(), "locality 10 is lost: it failed: locality 3 is lost: its process has ended");
+  EXPECT_EQ(third.why(), "it failed: locality 3 is lost: its process has ended");
+}
+
 // A transport whose events the test triggers.
 struct scripted_transport final : net::transport {
   explicit scripted_transport(scripted_transport*& self) { self = this; }

@@ -37,7 +37,7 @@ TEST(Proof, DependsOnTheSecretAndOnEachArgument) {
   other[15] ^= std::byte{1};
   std::set<std::uint64_t> all;
   for (const auto& secret : {counted(), other})
-    for (const auto what : {proof_of::message, proof_of::call, proof_of::answer})
+    for (const auto what : {proof_of::message, proof_of::call, proof_of::reply})
       for (locality_id from = 0; from < 5; ++from)
         for (locality_id to = 0; to < 5; ++to)
           for (const std::uint64_t challenge : {0, 1}) {

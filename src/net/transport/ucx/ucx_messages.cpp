@@ -33,8 +33,8 @@ void ucx_transport::issue_head(peer& p, ucp_ep_h endpoint, outgoing& m) noexcept
   how.flags = UCP_AM_SEND_FLAG_EAGER;
   how.cb.send = part_sent;
   how.user_data = spare_;
-  const ucs_status_ptr_t request =
-      ucx_.am_send_nbx(endpoint, ucx_head, &signature_, sizeof signature_, m.head.data(), m.head.size(), &how);
+  const ucs_status_ptr_t request = ucx_.am_send_nbx(endpoint, only_wakes(m) ? ucx_probe : ucx_head, &signature_,
+                                                    sizeof signature_, m.head.data(), m.head.size(), &how);
   if (request == nullptr) return m.sent(&m, true);
   if (UCS_PTR_IS_ERR(request)) {
     fail(p, std::string("UCX cannot send to it: ") + ucx_.status_string(UCS_PTR_STATUS(request)));

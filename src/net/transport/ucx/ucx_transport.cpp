@@ -38,6 +38,25 @@ result<const ucx_library*> load() {
 
 }  // namespace
 
+bool uses_shared_memory(const char* transports) noexcept {
+  if (transports == nullptr) return true;
+  std::string_view rest = transports;
+  const bool excludes = rest.starts_with('^');
+  if (excludes) rest.remove_prefix(1);
+  constexpr std::string_view groups[] = {"all", "shm", "sm", "mm"};
+  bool group = false, posix = false, sysv = false, xpmem = false;  // named
+  while (!rest.empty()) {
+    const std::string_view one = rest.substr(0, rest.find(','));
+    group |= std::find(std::begin(groups), std::end(groups), one) != std::end(groups);
+    posix |= one == "posix";
+    sysv |= one == "sysv";
+    xpmem |= one == "xpmem";
+    rest.remove_prefix(std::min(one.size() + 1, rest.size()));
+  }
+  // xpmem is not on every system: without the others there may be none.
+  return excludes ? !group && !(posix && sysv) : group || posix || sysv || xpmem;
+}
+
 result<const ucx_library*> load_ucx() {
   static const result<const ucx_library*> loaded = load();
   return loaded;
@@ -45,9 +64,9 @@ result<const ucx_library*> load_ucx() {
 
 // Detects whether this locality still receives messages from others on this host after one of them died.
 //
-// A neighbour that is asked sends a message by UCX and then answers by the failure detector, so it was able to send. If
-// neighbours have answered three times, UCX was polled for a second after each answer, and no message of any kind has
-// arrived from this host, none will.
+// A neighbour that receives a request sends a message by UCX and then replies by the failure detector, so it was able
+// to send. If neighbours have replied three times, UCX was polled for a second after each reply, and no message of any
+// kind has arrived from this host, none will.
 
 namespace {
 
@@ -56,32 +75,32 @@ constexpr double round_s = 1;
 
 }  // namespace
 
-void ucx_transport::doubt_hearing(locality_id dead) noexcept {
-  doubt_ = {dead, near_arrivals_, 0, 0};
-  ask_neighbours();
+void ucx_transport::begin_reception_check(locality_id dead) noexcept {
+  reception_check_ = {dead, near_arrivals_, 0, 0};
+  request_probes();
 }
 
-void ucx_transport::ask_neighbours() noexcept {
-  doubt_.round_end = 0;
+void ucx_transport::request_probes() noexcept {
+  reception_check_.round_end = 0;
   bool any = false;
-  for (const peer& p : peers_) any |= p.near && !p.lost && p.id != job_.here && detector_->ask(p.id);
-  if (!any) doubt_.dead = no_locality;  // no other locality remains on this host
+  for (const peer& p : peers_) any |= p.near && !p.lost && p.id != job_.here && detector_->request_probe(p.id);
+  if (!any) reception_check_.dead = no_locality;  // no other locality remains on this host
 }
 
-void ucx_transport::check_hearing() noexcept {
-  for (const locality_id who : detector_->take_questions())
+void ucx_transport::check_reception() noexcept {
+  for (const locality_id who : detector_->take_probe_requests())
     if (!peers_[who].lost) send_probe(peers_[who]);
-  const bool answered = !detector_->take_answers().empty();
-  if (doubt_.dead == no_locality) return;
-  if (near_arrivals_ != doubt_.arrivals) {
-    doubt_.dead = no_locality;
-  } else if (doubt_.round_end == 0) {
-    if (answered) doubt_.round_end = now_ticks() + ticks_from(round_s);
-  } else if (now_ticks() > doubt_.round_end) {
-    if (++doubt_.rounds < rounds_needed) return ask_neighbours();
-    detector_->resign(
-        fmt::format("shared memory of locality {} was corrupted by the death of locality {}", job_.here, doubt_.dead));
-    doubt_.dead = no_locality;
+  const bool replied = !detector_->take_probe_replies().empty();
+  if (reception_check_.dead == no_locality) return;
+  if (near_arrivals_ != reception_check_.arrivals) {
+    reception_check_.dead = no_locality;
+  } else if (reception_check_.round_end == 0) {
+    if (replied) reception_check_.round_end = now_ticks() + ticks_from(round_s);
+  } else if (now_ticks() > reception_check_.round_end) {
+    if (++reception_check_.rounds < rounds_needed) return request_probes();
+    detector_->resign(fmt::format("shared memory of locality {} was corrupted by the death of locality {}", job_.here,
+                                  reception_check_.dead));
+    reception_check_.dead = no_locality;
   }
 }
 
@@ -92,7 +111,7 @@ void ucx_transport::send_probe(peer& p) noexcept {
   const ucs_status_ptr_t request =
       ucx_.am_send_nbx(endpoint, ucx_probe, &signature_, sizeof signature_, nullptr, 0, &how);
   if (UCS_PTR_IS_PTR(request)) ucx_.request_free(request);  // UCX frees it when it has completed
-  detector_->answer(p.id);
+  detector_->reply_to_probe(p.id);
 }
 
 namespace {
@@ -207,20 +226,24 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
   std::string mine;
   append_field(mine, {reinterpret_cast<const char*>(address), address_bytes});
   append_field(mine, detector_->address());
+  append_field(mine, uses_shared_memory(std::getenv("UCX_TLS")) ? rings_.offer(job_) : "");
   ucx_.worker_release_address(worker_, address);
   const auto all = b.exchange(mine, deadline_s);
   if (!all) return all.error();
-  std::vector<std::string> lines;
+  std::vector<std::string> lines, rings;
   for (peer& p : peers_) {
     std::string_view fields = (*all)[p.id];
     const auto worker = take_field(fields);
     const auto line = take_field(fields);
-    if (!worker || !line) return error{fmt::format("locality {} sent no valid addresses", p.id)};
+    const auto ring = take_field(fields);
+    if (!worker || !line || !ring) return error{fmt::format("locality {} sent no valid addresses", p.id)};
     p.address = *worker;
     p.near = job_.near(p.id);
     lines.emplace_back(*line);
+    rings.emplace_back(*ring);
     p.proof = make_proof(job_.secret, proof_of::message, p.id, no_locality);
   }
+  rings_.open(job_, rings);
   signature_ = {peers_[job_.here].proof, job_.here, 0};
   return detector_->connect(lines, deadline_s);
 }
@@ -228,22 +251,33 @@ result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
 void ucx_transport::start(receiver& r) { receiver_ = &r; }
 
 bool ucx_transport::advance() noexcept {
-  bool happened = ucx_.worker_progress(worker_) != 0;
+  bool happened = any_failed_ && lose_failed();
+  happened |= receive_near(false);
+  happened |= ucx_.worker_progress(worker_) != 0;
   if (memory_.is_open()) happened |= memory_.progress();
-  if (any_failed_) lose_failed();
+  if (any_failed_) happened |= lose_failed();
   if (!waiting_.empty()) announce_waiting();
+  if (happened) rings_.awake();
   return happened;
 }
 
+bool ucx_transport::receive_near(bool of_all) noexcept {
+  locality_id invalid = no_locality;
+  const bool any = of_all ? rings_.receive_of_all(*receiver_, invalid) : rings_.receive(*receiver_, invalid);
+  if (invalid != no_locality) [[unlikely]]
+    fail(peers_[invalid], "it wrote an invalid message to shared memory");
+  return any;
+}
+
 void ucx_transport::handle_losses() noexcept {
-  check_hearing();
+  check_reception();
   for (loss& l : detector_->take_losses()) fail(peers_[l.who], std::move(l.why));
 }
 
 bool ucx_transport::arm() noexcept {
   if (!lock_.try_take()) return false;
-  const bool nothing =
-      !check_peers() && !any_failed_ && ucx_.worker_arm(worker_) == UCS_OK && (!memory_.is_open() || memory_.arm());
+  const bool nothing = !check_peers() && !any_failed_ && rings_.sleep() && ucx_.worker_arm(worker_) == UCS_OK &&
+                       (!memory_.is_open() || memory_.arm());
   unlock();
   return nothing;
 }
@@ -286,15 +320,22 @@ void ucx_transport::fail(peer& p, std::string why) noexcept {
   any_failed_ = true;
 }
 
-void ucx_transport::lose_failed() noexcept {
+// True: messages may have been received.
+bool ucx_transport::lose_failed() noexcept {
   any_failed_ = false;
   for (peer& p : peers_)
     if (!p.failed.empty() && !p.lost) lose(p);
+  return true;
 }
 
 void ucx_transport::lose(peer& p) noexcept {
-  // Messages that it wrote to shared memory before its death are received first.
-  for (int i = 0; i < 1000 && ucx_.worker_progress(worker_) != 0;) ++i;
+  // Messages that it wrote to shared memory before its death are received first, and so are those of others, which may
+  // report why it has left.
+  for (int i = 0; i < 1000; ++i) {
+    const bool by_ucx = ucx_.worker_progress(worker_) != 0;
+    if (!receive_near(true) && !by_ucx) break;
+  }
+  rings_.receive_last(*receiver_, p.id);
   p.lost = true;
   detector_->report_lost(p.id, p.failed);
   if (p.endpoint != nullptr && !p.near) {
@@ -308,10 +349,12 @@ void ucx_transport::lose(peer& p) noexcept {
   receiver_->lost(p.id, p.failed);
   memory_.lose(p.id);
   give_up_receiving(p);
-  if (p.near) doubt_hearing(p.id);
+  if (p.near) begin_reception_check(p.id);
 }
 
 void ucx_transport::give_up_all() noexcept {
+  for (int i = 0; i < 1000 && receive_near(true);) ++i;  // progress() does not look at all of them
+  rings_.close();
   memory_.give_up_all();
   for (peer& p : peers_) {
     p.lost = true;

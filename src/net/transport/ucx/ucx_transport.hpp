@@ -10,8 +10,8 @@
 //
 // A process that is killed while it writes to the shared memory of another may leave UCX's queue there in a state in
 // which no message arrives any more, from any sender (seen in one of 24 such deaths under the densest traffic). So
-// after a death on this host, neighbours are asked for a message (ucx_transport.cpp); a locality that does not receive
-// them although they were sent leaves the job, and is lost as well within some seconds, instead of hanging.
+// after a death on this host, neighbours are requested to send a message (ucx_transport.cpp); a locality that does not
+// receive them although they were sent leaves the job, and is lost as well within some seconds, instead of hanging.
 //
 // Thread safety and cost: as in net/transport/transport.hpp. All members except the atomic counts belong to the thread
 // that holds the lock. Example: net/transport/ucx/test/ucx_transport_test.cpp
@@ -80,6 +80,9 @@ struct ucx_library {
   decltype(&::ucs_status_string) status_string = nullptr;
 };
 
+/// Whether UCX uses its transports by shared memory, with this value of UCX_TLS. Null: all transports.
+bool uses_shared_memory(const char* transports) noexcept;
+
 /// The library, loaded by the first call; or a one-line error.
 result<const ucx_library*> load_ucx();
 
@@ -93,7 +96,7 @@ enum ucx_message : unsigned {
   ucx_single,     ///< header: signature, head. Data: the only piece
   ucx_announced,  ///< header: signature, piece_number. Data: the pieces' sizes (u64 each), the head
   ucx_piece,      ///< header: signature, piece_number. Data: the piece
-  ucx_probe,      ///< header: signature. No data: shows that messages arrive
+  ucx_probe,      ///< header: signature. No data: shows that messages arrive, or wakes the receiver
 };
 
 /// The start of each header: the sender, and a proof that only processes of the job can make.
@@ -192,6 +195,7 @@ class ucx_transport final : public process_transport {
   void issue(outgoing& m) noexcept override;
   void issue_access(remote_access& a) noexcept override { memory_.issue(a); }
   bool advance() noexcept override;
+  bool receive_near(bool of_all) noexcept;
   void handle_losses() noexcept override;
   bool flush(ticks end) noexcept override;
   void all_finished() noexcept override { stopping_ = true; }
@@ -199,13 +203,13 @@ class ucx_transport final : public process_transport {
   ucp_ep_h endpoint_to(peer& p) noexcept;
   static void endpoint_failed(void* peer, ucp_ep_h endpoint, ucs_status_t status);
   void fail(peer& p, std::string why) noexcept;
-  void lose_failed() noexcept;
+  bool lose_failed() noexcept;
   void lose(peer& p) noexcept;
 
   // Detects whether this locality still receives messages from others on this host.
-  void doubt_hearing(locality_id dead) noexcept;
-  void ask_neighbours() noexcept;
-  void check_hearing() noexcept;
+  void begin_reception_check(locality_id dead) noexcept;
+  void request_probes() noexcept;
+  void check_reception() noexcept;
   void send_probe(peer& p) noexcept;
 
   // Sending: ucx_messages.cpp.
@@ -254,11 +258,11 @@ class ucx_transport final : public process_transport {
   ucx_signature signature_{};
   std::uint64_t near_arrivals_ = 0;  // messages from peers on this host
   struct {
-    locality_id dead = no_locality;  // whose death is the reason; none: reception is not in doubt
+    locality_id dead = no_locality;  // whose death is the reason; none: no check is in progress
     std::uint64_t arrivals = 0;      // near_arrivals_ at that time
-    unsigned rounds = 0;             // in which neighbours were asked and nothing arrived
-    ticks round_end = 0;             // end of the round; 0: no neighbour has answered yet
-  } doubt_;
+    unsigned rounds = 0;             // in which neighbours replied and nothing arrived
+    ticks round_end = 0;             // end of the round; 0: no neighbour has replied yet
+  } reception_check_;
   std::uint64_t messages_ = 0, singles_ = 0;  // numbers of sent messages with several parts, and of received singles
   bool wakes_ = false;                        // UCX has a file descriptor for its events
   bool any_failed_ = false;

@@ -1,10 +1,17 @@
 #include "num/dense/linear_algebra.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
 #include <thread>
+
+#include "base/sanitizers.hpp"
+#include "base/test/memory_limit_test.hpp"
 
 namespace plx {
 namespace {
@@ -75,6 +82,50 @@ TEST(LinearAlgebra, VectorsAndOuterProducts) {
     for (int j = 0; j < 2; ++j) EXPECT_NEAR(a(i, j), before(i, j) + 3 * z[i] * x[j], 1e-14);
 }
 
+// Blocks of eight rows and four columns, with and without a rest; the library's own loops and those of the BLAS.
+TEST(LinearAlgebra, VectorsOfAllSizes) {
+  for (int rows : {1, 3, 7, 8, 9, 16, 23})
+    for (int columns : {1, 2, 3, 4, 5, 9, 70}) {
+      auto a = example<double>(rows, columns, 0.6);
+      const auto x = example<double>(rows, 1, 0.1), y = example<double>(columns, 1, 0.2);
+      std::vector<double> ay(rows, NAN), ax(columns, NAN);
+      multiply_vector(2, a, y.data(), 0, ay.data());
+      multiply_vector(3, a, x.data(), 0, ax.data(), transposed::yes);
+      for (int i = 0; i < rows; ++i) {
+        double expected = 0;
+        for (int j = 0; j < columns; ++j) expected += 2 * a(i, j) * y(j, 0);
+        EXPECT_NEAR(ay[i], expected, 1e-12) << rows << " " << columns << " " << i;
+      }
+      for (int j = 0; j < columns; ++j) {
+        double expected = 0;
+        for (int i = 0; i < rows; ++i) expected += 3 * a(i, j) * x(i, 0);
+        EXPECT_NEAR(ax[j], expected, 1e-12) << rows << " " << columns << " " << j;
+      }
+      std::vector<const double*> from(columns);  // in the reverse order
+      for (int j = 0; j < columns; ++j) from[j] = a.column(columns - 1 - j);
+      std::vector<double> of_columns(columns, NAN);
+      multiply_columns(columns, rows, from.data(), x.data(), of_columns.data());
+      for (int j = 0; j < columns; ++j) EXPECT_NEAR(3 * of_columns[j], ax[columns - 1 - j], 1e-13);
+      const auto before = a;
+      add_outer(0.7, x.data(), y.data(), a);
+      for (int j = 0; j < columns; ++j)
+        for (int i = 0; i < rows; ++i) EXPECT_NEAR(a(i, j), before(i, j) + 0.7 * x(i, 0) * y(j, 0), 1e-13);
+    }
+}
+
+// Products that the library divides into parts of columns.
+TEST(LinearAlgebra, NarrowProductsOfLargeMatrices) {
+  for (int n : {1, 8, 24, 61}) {
+    const auto a = example<double>(301, 300, 0.1), b = example<double>(300, n, 0.2);
+    auto c = example<double>(301, n, 0.3);
+    const auto before = c;
+    multiply(-1, a, b, 2, c);
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < 301; i += 20)
+        EXPECT_NEAR(c(i, j), 2 * before(i, j) - dot(300, &a(i, 0), b.column(j), 301), 1e-10);
+  }
+}
+
 TEST(LinearAlgebra, InverseAndDeterminant) {
   const int n = 6;
   const auto a = example<double>(n, n, 0.5);
@@ -131,6 +182,41 @@ TEST(LinearAlgebra, GeneralEigenvectors) {
       for (int l = 0; l < n; ++l) av += a(i, l) * system.vectors(l, j);
       EXPECT_NEAR(std::abs(av - system.values[j] * system.vectors(i, j)), 0, 1e-12);
     }
+}
+
+// Eigenvalues of a triangular matrix are its diagonal; those of large size are negative.
+TEST(LinearAlgebra, LeadingEigenvalue) {
+  for (int n : {1, 2, 7, 40, 41, 150}) {
+    complex_matrix a(n, n);
+    for (int j = 0; j < n; ++j) {
+      for (int i = 0; i < j; ++i) a(i, j) = 0.1 * complex(std::sin(i + 2.0 * j), std::cos(3.0 * i - j)) / double(j);
+      a(j, j) = complex(0.6 - 3.0 * j / n, 0.2 * std::sin(j));
+    }
+    a(n / 2, n / 2) = complex(0.9, 0.3);
+    const auto value = leading_eigenvalue(a);
+    EXPECT_NEAR(std::abs(value - complex(0.9, 0.3)), 0, n <= 40 ? 1e-9 : 1e-5) << n;
+  }
+}
+
+TEST(LinearAlgebra, LeadingEigenvalueOfColumnsWithWeights) {
+  const int n = 40;
+  complex_matrix a(n, n), product(n, n);
+  std::vector<complex> weights(n);
+  for (int j = 0; j < n; ++j) {
+    weights[j] = complex(-1.0 / (1 + j), 0.1 / (2 + j));
+    for (int i = 0; i < n; ++i) a(i, j) = complex(std::cos(i * j) + std::cos(i + j), std::sin(i * j + 1) / 3);
+  }
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < n; ++i) product(i, j) = a(i, j) * weights[j];
+  double largest = -HUGE_VAL;
+  for (const auto& v : diagonalize(product).values) largest = std::max(largest, v.real());
+  EXPECT_NEAR(leading_eigenvalue(a, weights).real(), largest, 1e-10);
+  EXPECT_NEAR(leading_eigenvalue(a, weights, 24).real(), largest, 1e-3 * std::abs(largest));
+  EXPECT_EQ(leading_eigenvalue(complex_matrix(n, n)), complex(0));
+  for (const double bad : {double(NAN), double(INFINITY)}) {
+    a(n / 2, 3) = bad;
+    EXPECT_TRUE(std::isnan(leading_eigenvalue(a, weights).real()));
+  }
 }
 
 TEST(Matrix, ResizingKeepsElements) {
@@ -208,6 +294,43 @@ TEST(LinearAlgebra, ProductsOfSeveralThreadsAtOnce) {
   third.join();
   EXPECT_EQ(different, 0);
 }
+
+#if !defined(PLX_ASAN) && !defined(PLX_TSAN)  // these need address space of their own
+// Ends with 0, or with 3 if std::bad_alloc is thrown. OpenBLAS would try forever: the alarm ends the process.
+[[noreturn]] void invert_without_memory(bool reserved) {
+  constexpr unsigned n = 4;  // at once: OpenBLAS has one buffer from the start
+  alarm(20);
+  if (reserved) reserve_workspaces(n);
+  std::atomic<unsigned> ready{0}, good{0};
+  std::atomic<bool> go{false};
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < n; ++t)
+    threads.emplace_back([&] {
+      const auto start = example<double>(300, 300, 0.3);
+      auto a = start;
+      for (++ready; !go;) std::this_thread::yield();
+      bool all = true;
+      for (int i = 0; i < 50; ++i) all = all && invert(a).sign != 0;
+      if (all) ++good;
+    });
+  while (ready < n) std::this_thread::yield();
+  limit_address_space(std::size_t{32} << 20);
+  try {
+    if (!reserved) reserve_workspaces(n);
+  } catch (const std::bad_alloc&) {
+    std::_Exit(3);
+  }
+  go = true;
+  for (std::thread& t : threads) t.join();
+  std::_Exit(good == n ? 0 : 1);
+}
+
+// The first tests: a buffer that an earlier one has used would be used again.
+TEST(AFirstLinearAlgebraDeathTest, ReservedWorkspacesSufficeWhenMemoryRunsOut) {
+  EXPECT_EXIT(invert_without_memory(true), testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(invert_without_memory(false), testing::ExitedWithCode(3), "");
+}
+#endif
 
 }  // namespace
 }  // namespace plx

@@ -1,18 +1,32 @@
 // Runs on several localities beside runs on one.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#if defined(__GLIBC__)
+#include <malloc.h>
+#endif
 
 #include <chrono>
 #include <cstring>
+#include <fstream>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include "control/actuator.hpp"
+#include "net/action.hpp"
+#include "net/archive.hpp"
 #include "net/collectives.hpp"
 #include "net/core/node.hpp"
+#include "net/parcels/collector.hpp"
 #include "net/simulation.hpp"
 #include "net/team.hpp"
+#include "parquet/distribution/exchange_place.hpp"
+#include "parquet/distribution/network_use.hpp"
 #include "parquet/distribution/rotation_exchange.hpp"
 #include "parquet/solver/solver.hpp"
 #include "parquet/test/small_clusters.hpp"
+#include "rt/core/spinlock.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"
 
@@ -109,6 +123,9 @@ TEST(Distributed, APolicyChoosesHowRowsOfTheAdaptiveFormTravel) {
       for (const auto& a : net::node_here().home().actuators().list())
         found = found || a->info().name == "coalesce-parcels@plx::parquet::parquet_store_row";
       EXPECT_EQ(found, form == rotation_form::adaptive) << static_cast<int>(form);
+      const auto row = net::find_action("plx::parquet::parquet_store_row").value()->index;
+      EXPECT_EQ(net::node_here().port().how_collected(row), setting_of(form)) << static_cast<int>(form);
+      EXPECT_EQ(coalescing_of(row).bytes, form == rotation_form::adaptive ? 65536u : 0u);
       members.communicator().barrier().get();
     }
   });
@@ -165,6 +182,9 @@ void lose_one_in_a_rotation(rotation_form form, const plan_of_loss& plan) {
     const auto gamma_then = gamma;
     const int slabs_then = listener.slabs;
     sleep_ms(100);
+    async<&parquet_store_row>(1 - me, exchange.number(), std::uint64_t{0}, parquet_row{}).get();  // dropped
+    EXPECT_THROW(async<&parquet_store_row>(1 - me, exchange.number() + 1, std::uint64_t{0}, parquet_row{}).get(),
+                 std::exception);
     EXPECT_TRUE(same_bits(gamma, gamma_then)) << "locality " << me;
     EXPECT_EQ(listener.slabs, slabs_then) << "locality " << me;
   });
@@ -214,14 +234,153 @@ TEST(Distributed, ALossAtAnyTimeEndsTheRun) {
   EXPECT_GT(lost, 0);
 }
 
+// Rows of a rotation that a loss has ended arrive while the survivors solve the problem again: they are dropped.
+TEST(Distributed, LateRowsOfAFailedRotationDoNotReachTheNextOne) {
+  const auto model = test::dimer(2, 0.2, 1);
+  runtime rt({.workers = 1, .bind = false});
+  const auto alone = rt.run([&] { return solve_here(model, rotation_form::packed, {}); });
+  int again = 0;
+  for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    for (const rotation_form form : all_forms) {
+      SCOPED_TRACE(fmt::format("seed {}, form {}", seed, static_cast<int>(form)));
+      net::simulation job({.localities = 3,
+                           .seed = seed,
+                           .delay_max_s = 2e-3,
+                           .detection_min_s = 1e-5,
+                           .detection_max_s = 1e-4,
+                           .kills = {{2, 0, 0.2}}});
+      job.run([&] {
+        try {
+          solve_here(model, form, team{communicator("parquet")});
+        } catch (const locality_lost&) {
+          if (find_here() == 2) return;
+          const auto found = solve_here(model, form, team{communicator("survivors", {0, 1})});
+          EXPECT_TRUE(same_bits(found.phi, alone.phi));
+          EXPECT_EQ(found.sigma, alone.sigma);
+          ++again;
+        }
+      });
+    }
+  EXPECT_GT(again, 20);
+}
+
+// Rows without an exchange are errors, unless a loss has ended theirs.
+TEST(Distributed, RowsOfNoRotationAreErrors) {
+  const auto model = test::atom(1, 0.2, 1);
+  net::simulation job({.localities = 2, .seed = 3});
+  job.run([&] {
+    const team members{communicator("parquet")};
+    solve_here(model, rotation_form::coalesced, members);
+    solve_here(model, rotation_form::packed, members);  // numbers 1 and 2
+    const locality_id other = 1 - find_here();
+    const auto message_of = [](future<void> f) -> std::string {
+      try {
+        f.get();
+      } catch (const std::exception& e) {
+        return e.what();
+      }
+      return "none";
+    };
+    for (const std::uint32_t number : {1u, 2u, 3u}) {
+      const std::string expected =
+          number == 3 ? "which has not begun on this locality" : "which has received all of its rows";
+      const auto row = message_of(async<&parquet_store_row>(other, number, std::uint64_t{0}, parquet_row{}));
+      EXPECT_NE(row.find(fmt::format("exchange {}, {}", number, expected)), row.npos) << row;
+      const auto block =
+          message_of(async<&parquet_store_block>(other, rotation_block{.exchange = number}, buffer<complex>(1)));
+      EXPECT_NE(block.find(expected), block.npos) << block;
+    }
+    members.communicator().barrier().get();
+  });
+}
+
+// Messages take so long that everything would be on its way at the same time.
+TEST(Distributed, RowsOnTheirWayAreBounded) {
+  const auto model = test::plaquette(2, 0, 1);
+  const auto grid = std::make_shared<const vertex_grid>(model.lattice, 12, 12);
+  net::simulation job({.localities = 2, .seed = 3, .delay_min_s = 10e-3, .delay_max_s = 11e-3, .credits = 1'000'000});
+  double sent = 0, in_flight = 0;
+  job.run([&] {
+    solver_settings s;
+    s.iterations = 1;
+    s.history = 0;
+    s.rotation = rotation_form::rows;
+    silent observer;
+    const auto r = solve(model, grid, s, observer, team{communicator("parquet")}).value();
+    if (find_here() != 0) return;
+    sent = r.last.rotation.sent_bytes / 2;
+    in_flight = static_cast<double>(job.network().counts().most_in_flight_bytes);
+  });
+  const double most = 16.0 * rotation_exchange::block_numbers * rotation_exchange::blocks_on_way;
+  EXPECT_GT(sent, 2 * most);
+  EXPECT_LT(in_flight, 1.1 * most);
+}
+
 TEST(Distributed, MemoryIsDivided) {
   const vertex_grid grid(test::plaquette(1, 0, 1).lattice, 24, 24);
   solver_settings s;
   const double one = memory_bytes(grid, s, 0);
-  for (unsigned n : {2u, 4u, 8u}) {
-    const double ratio = n * memory_bytes(grid, s, 0, n) / one;
-    EXPECT_GT(ratio, 1);
-    EXPECT_LT(ratio, 1.1) << n;  // messages, Sigma, and slabs that cannot be cut
+  for (const rotation_form form : all_forms)
+    for (unsigned n : {2u, 4u, 8u}) {
+      s.rotation = form;
+      const double ratio = n * memory_bytes(grid, s, 0, n) / one;
+      EXPECT_GT(ratio, 1);
+      EXPECT_LT(ratio, 1.1) << n;  // messages, Sigma, and slabs that cannot be cut
+    }
+}
+
+// Bytes of this process that f() uses at most, besides those at its begin; 0: the system does not say.
+template <class F>
+double peak_of(F f) {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
+  std::ofstream("/proc/self/clear_refs") << "5";  // the peak begins again
+  const auto in_status = [](std::string_view key) {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+      if (line.starts_with(key)) return 1024 * std::stod(line.substr(key.size()));
+    return 0.0;
+  };
+  const double before = in_status("VmRSS:"), peak = in_status("VmHWM:");
+  if (peak > 1.05 * before) return 0;  // it did not
+  f();
+  return in_status("VmHWM:") - before;
+}
+
+// Allocations are those of the formula, and divided by the localities within 10 %, without those of a job with the
+// smallest vertices.
+TEST(Distributed, MemoryIsThatOfTheFormula) {
+#if defined(PLX_ASAN) || defined(PLX_TSAN)
+  GTEST_SKIP() << "the sanitizer's memory counts as well";
+#endif
+  const auto model = test::plaquette(2, 0, 1);
+  solver_settings s;
+  s.iterations = 2;
+  const auto run = [&](int frequencies, unsigned n) {
+    return peak_of([&, frequencies, n] {
+      const auto grid = std::make_shared<const vertex_grid>(model.lattice, frequencies, frequencies);
+      net::simulation job({.localities = n, .seed = 3});
+      job.run([&] {
+        silent observer;
+        solve(model, grid, s, observer, n == 1 ? team() : team{communicator("parquet")}).value();
+      });
+    });
+  };
+  const vertex_grid small(model.lattice, 2, 2), large(model.lattice, 16, 16);
+  double alone = 0;
+  for (const auto& [n, form] : {std::pair(1u, rotation_form::packed),
+                                {2u, rotation_form::packed},
+                                {4u, rotation_form::packed},
+                                {2u, rotation_form::rows},
+                                {4u, rotation_form::coalesced}}) {
+    s.rotation = form;
+    const double some = run(2, n), all = run(16, n) - some;
+    if (some == 0) GTEST_SKIP() << "the system does not begin the peak of the memory again";
+    const double formula = memory_bytes(large, s, 1, n) - memory_bytes(small, s, 1, n);
+    EXPECT_NEAR(all / n / formula, 1, 0.05) << n << static_cast<int>(form);
+    if (n == 1) alone = all;
+    EXPECT_LT(all / alone, 1.1) << n << static_cast<int>(form);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "parquet/run/checkpoint.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -27,8 +28,9 @@ class ParquetCheckpoint : public testing::Test {
     std::filesystem::create_directories(folder);
   }
   ~ParquetCheckpoint() override { std::filesystem::remove_all(folder); }
-  std::string folder =
-      testing::TempDir() + "plx_parquet_" + testing::UnitTest::GetInstance()->current_test_info()->name();
+  const std::string folder = testing::TempDir() + "plx_parquet_" +
+                             testing::UnitTest::GetInstance()->current_test_info()->name() + "_" +
+                             std::to_string(getpid());
   const hubbard_model model = test::plaquette(2, 0.2, 1);
   const std::shared_ptr<const vertex_grid> grid = std::make_shared<const vertex_grid>(model.lattice, 2, 3);
 
@@ -119,6 +121,8 @@ TEST_F(ParquetCheckpoint, DamageIsNamed) {
   ASSERT_TRUE(write_file(part, good));
   c.parts.checksums[1] ^= 1;
   EXPECT_NE(message(c, *grid).find("another checkpoint"), std::string::npos);
+  c.parts.firsts[1] = 13;
+  EXPECT_NE(message(c, *grid).find("its parts overlap"), std::string::npos);
 }
 
 // A part that cannot be written: the previous checkpoint stays.
@@ -135,7 +139,9 @@ TEST_F(ParquetCheckpoint, AFailureKeepsTheLastOne) {
 }
 
 TEST_F(ParquetCheckpoint, NumbersAreReadBack) {
-  parquet_checkpoint c{"plx-parquet 1", "", {1, 2}, {{4, 20, true, 1e-9, 1.1, {0.5, 0.25}}, {}}, {3, 4}, {}};
+  parquet_checkpoint c{"plx-parquet 1", "",
+                       {1, 2},          {{4, 20, true, 1e-9, 1.1, {channel::singlet, 3, 0.75}, {0.5, 0.25}}, {}},
+                       {3, 4},          {}};
   c.parts = {7, {0, 2, 5}, {0xfedcba9876543210, 1}};
   ASSERT_TRUE(write_parquet_checkpoint(folder, c));
   const auto r = *read_parquet_checkpoint(folder);
@@ -147,6 +153,22 @@ TEST_F(ParquetCheckpoint, NumbersAreReadBack) {
   EXPECT_EQ(r.finished[0].values, c.finished[0].values);
   EXPECT_TRUE(r.finished[0].converged);
   EXPECT_EQ(r.finished[0].iterations, 20);
+  EXPECT_EQ(r.finished[0].largest.of, channel::singlet);
+  EXPECT_EQ(r.finished[0].largest.momentum, 3);
+  EXPECT_EQ(r.finished[0].largest.eigenvalue, 0.75);
+}
+
+TEST_F(ParquetCheckpoint, ASolutionBeyondAnInstabilityIsWarnedOf) {
+  finished_run run{6, 20, true, 1e-9, 1, {channel::magnetic, 3, 1.25}, {}};
+  const std::string text = warning_of(run, *model.lattice);
+  EXPECT_EQ(
+      text.find("warning: grid.frequencies 6: expected eigenvalues below 1, found 1.25, magnetic, at (3.14, 3.14)"), 0u)
+      << text;
+  run.largest.eigenvalue = 1;
+  EXPECT_EQ(warning_of(run, *model.lattice), "");
+  run.largest.eigenvalue = 1.25;
+  run.converged = false;
+  EXPECT_EQ(warning_of(run, *model.lattice), "");
 }
 
 }  // namespace

@@ -30,6 +30,51 @@ TEST(ParquetMemory, IsThatOfTheVectors) {
   EXPECT_THAT(check_memory(o, {.workers = 2}).error().message, HasSubstr("available now"));
 }
 
+// The number of processes is the least one whose part fits, however many they are.
+TEST(ParquetMemory, SaysHowManyProcessesHaveIt) {
+  parquet_options o;
+  o.cluster = "dimer";
+  o.frequencies = {12};
+  const auto answer = [&o] { return check_memory(o, {.workers = 1}).error().message; };
+  for (const unsigned processes : {2u, 5u, 11u}) {
+    o.memory_gb = 1e-9 * memory_bytes(o, {.workers = 1, .localities = processes});
+    unsigned least = 1;
+    while (memory_bytes(o, {.workers = 1, .localities = least}) > 1e9 * o.memory_gb) ++least;
+    EXPECT_LE(least, processes);
+    EXPECT_THAT(answer(), HasSubstr(", use " + std::to_string(least) + " processes with that memory each, set a "));
+  }
+  o.memory_gb *= 0.01;
+  EXPECT_THAT(answer(), HasSubstr("; more processes are not enough: each of 24, with one slab, needs 0.00"));
+
+  o.cluster = "16x16";  // some terabytes
+  o.frequencies = {2, 3, 4};
+  o.memory_gb = 17;
+  unsigned least = 1;
+  while (memory_bytes(o, {.workers = 1, .localities = least}) > 17e9) ++least;
+  EXPECT_GT(least, 64u * 4);
+  EXPECT_THAT(answer(), HasSubstr("use " + std::to_string(least) + " processes with"));
+  o.vertex = true;  // gathers them on each
+  EXPECT_THAT(answer(), HasSubstr("processes with that memory each and output.vertex = false, "));
+}
+
+TEST(ParquetMemory, VerticesOnTheDisk) {
+  parquet_options o;
+  o.cluster = "atom";
+  o.frequencies = {2, 3};
+  o.bosons = 1;
+  EXPECT_EQ(vertices_bytes(o), 2 * 16.0 * 4 * (5 * 5 + 7 * 7));
+  EXPECT_EQ(vertices_bytes(o, 1), 2 * 16.0 * 4 * 7 * 7) << "a continued run has written those before";
+  EXPECT_EQ(vertices_bytes(o, 2), 0);
+  EXPECT_EQ(warning_of_disk(o, "out", 9472), "");
+  EXPECT_EQ(warning_of_disk(o, "out", 6272, 1), "");
+  EXPECT_EQ(warning_of_disk(o, "out", 9000),
+            "warning: the vertices of the run (output.hdf5) take 9.47e-06 GB, the disk of 'out' has 9e-06 GB free; "
+            "output.hdf5=false writes none");
+  o.hdf5 = false;
+  EXPECT_EQ(vertices_bytes(o), 0);
+  EXPECT_EQ(warning_of_disk(o, "out", 0), "");
+}
+
 TEST(ParquetMemory, HasWhatDevicesNeed) {
   parquet_options o;
   o.cluster = "atom";

@@ -20,6 +20,18 @@ TEST(ParquetOptions, ClustersHaveTheirEnergies) {
   EXPECT_EQ(o.make_model()->energies[0], -2);
 }
 
+TEST(ParquetOptions, RefusesARepulsionWhoseSquareIsLost) {
+  parquet_options o;
+  for (const double u : {0.0, 1e-6}) {
+    o.u = u;
+    EXPECT_TRUE(o.check()) << u;
+  }
+  for (const double u : {1e-7, 1e-200}) {
+    o.u = u;
+    EXPECT_THAT(o.check().error().message, HasSubstr("model.u: expected 0 or at least 1e-6")) << u;
+  }
+}
+
 TEST(ParquetOptions, RefusesGridsThatDoNotFit) {
   parquet_options o;
   o.frequencies = {8, 6};

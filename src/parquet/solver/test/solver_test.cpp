@@ -49,6 +49,22 @@ TEST(ParquetSolver, AtomIsWithinOnePercent) {
   EXPECT_NEAR(r.susceptibility(channel::magnetic, {0, 0}).real(), 0.5 / (1 + std::exp(-0.5)), 1e-3);
 }
 
+TEST(ParquetSolver, FreeElectronsAreExact) {
+  for (const auto& model : {test::atom(0, 0, 2), test::dimer(0, 0.3, 1), test::plaquette(0, -0.4, 2)}) {
+    const auto r = run(model, 3);
+    EXPECT_LE(r.last.iteration, 4);
+    EXPECT_NEAR(r.green->density(), exact_self_energy(model, 1).density, 1e-8);
+    for (const complex phi : r.phi) ASSERT_EQ(phi, 0.0);
+    for (const auto& of_channel : r.last.eigenvalues)
+      for (const double v : of_channel) EXPECT_EQ(v, 0);
+    for (int q = 0; q < model.n_momenta(); ++q)
+      for (channel c : {channel::density, channel::magnetic, channel::singlet}) {
+        const double chi = exact_susceptibility(model, c, q);
+        EXPECT_NEAR(r.susceptibility(c, {q, 0}).real(), chi, 1e-8 * chi) << name_of(c) << q;
+      }
+  }
+}
+
 // The approximation omits diagrams from the fourth order in U of the vertex on, the fifth of the self-energy. All
 // coefficients of the parquet equations enter the orders below.
 TEST(ParquetSolver, AgreesWithExactDiagonalizationAtWeakCoupling) {

@@ -89,7 +89,8 @@ TEST(DerivedCounters, StatisticsAreCreatedOnRequestAndSampledByTheBeat) {
   r.sample_with(&b);
   std::atomic<int> reads{0};
   const registration a = r.add({"/a{locality#0/total}/x", "s"}, [&reads] { return ++reads; });
-  EXPECT_EQ(value(r, "/statistics{/a/x}/max@1"), 1);  // the first sample is taken immediately
+  EXPECT_GE(value(r, "/statistics{/a/x}/max@1"), 1);  // the first sample is taken immediately
+  EXPECT_EQ(value(r, "/statistics{/a/x}/min@1"), 1);
   while (reads < 4) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   EXPECT_GE(value(r, "/statistics{/a/x}/max@1"), 3);
   EXPECT_EQ(value(r, "/statistics{/a/x}/min@1"), 1);  // from the same samples

@@ -2,12 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <thread>
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/sanitizers.hpp"
 #include "probe/record/recorder.hpp"
 
 namespace plx::probe {
@@ -29,7 +31,7 @@ std::size_t resident_pages() {
 }
 
 TEST(FlightRing, TouchesItsMemoryAsItIsUsed) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(PLX_ASAN) || defined(PLX_TSAN)
   GTEST_SKIP() << "sanitizers track all memory";
 #endif
   const std::size_t before = resident_pages();
@@ -55,6 +57,36 @@ TEST(FlightRing, KeepsTheNewest) {
   EXPECT_EQ(ring.pushed(), 21u);
 }
 
+TEST(FlightRing, FindsTheRecordsOfAnInterval) {
+  flight_ring ring(64);
+  const auto between = [&](ticks from, ticks to) {
+    std::vector<std::uint64_t> seen;
+    const std::size_t visited = ring.read_between(from, to, [&](const trace_record& r) { seen.push_back(r.begin); });
+    EXPECT_LE(visited, seen.size() + 8);
+    return seen;
+  };
+  using list = std::vector<std::uint64_t>;
+  EXPECT_EQ(between(0, 1000), list{});
+  EXPECT_EQ(ring.known_from(), 0u);
+  for (std::uint64_t n = 0; n < 200; ++n) {
+    ring.push({.begin = 10 * n, .end = 10 * n + 6, .key = 0, .name = 0, .flags = 0});
+    if (n == 63) {
+      EXPECT_EQ(ring.known_from(), 0u) << "nothing has been overwritten";
+      EXPECT_EQ(between(15, 35), (list{10, 20, 30}));
+    }
+  }
+  EXPECT_EQ(ring.known_from(), 1360u);
+  EXPECT_EQ(between(1500, 1530), (list{1500, 1510, 1520}));
+  EXPECT_EQ(between(1505, 1521), (list{1500, 1510, 1520})) << "parts of slices";
+  EXPECT_EQ(between(1506, 1520), (list{1510})) << "the end does not belong to a slice";
+  EXPECT_EQ(between(0, 1365), (list{1360}));
+  EXPECT_EQ(between(1985, 5000), (list{1980, 1990}));
+  EXPECT_EQ(between(0, 1000), list{}) << "overwritten";
+  EXPECT_EQ(between(5000, 6000), list{});
+  EXPECT_EQ(between(1600, 1600), list{});
+  EXPECT_EQ(between(0, 5000).size(), 64u);
+}
+
 TEST(FlightRing, AReaderNeverSeesAPartlyWrittenRecord) {
   flight_ring ring(16);
   std::atomic<bool> end{false};
@@ -70,6 +102,13 @@ TEST(FlightRing, AReaderNeverSeesAPartlyWrittenRecord) {
       EXPECT_TRUE(last == 0 || r.begin > last);
       last = r.begin;
     });
+    std::uint64_t before = 0;
+    ring.read_between(last, ~ticks{0}, [&](const trace_record& r) {
+      EXPECT_TRUE(whole(r));
+      EXPECT_GT(r.begin, std::max(last, before)) << "none twice, and none from before the interval";
+      before = r.begin;
+    });
+    EXPECT_GE(ring.known_from() + 16, last) << "the oldest record, or one that is newer";
   }
   end = true;
   writer.join();
@@ -89,6 +128,36 @@ TEST(FlightRing, KeepsOnlySlicesAboveTheMinimumLength) {
   r.flight(0);
   r.worker(0).record({.name = 3, .key = 9, .begin = 10 * us, .end = 12 * us});
   EXPECT_EQ(r.worker(0).flight(), nullptr);
+}
+
+TEST(FlightRing, IsKeptWhileTheProgramOrAUseNeedsIt) {
+  recorder r(1, 2);
+  const auto enabled = [&] { return r.worker(0).flight() != nullptr; };
+  {
+    const flight_use first(r, 16);
+    {
+      const flight_use second(r, 16);
+      EXPECT_TRUE(enabled());
+    }
+    EXPECT_TRUE(enabled()) << "for the first";
+    r.flight(16);
+    r.flight(0);
+    EXPECT_TRUE(enabled()) << "for the first";
+    r.add_worker()->record({.name = 3, .begin = 1, .end = 1 + ticks_from(2e-6)});
+    unsigned kept = 0;
+    r.worker(1).flight()->read([&](const trace_record&) { ++kept; });
+    EXPECT_EQ(kept, 1u);
+  }
+  EXPECT_FALSE(enabled());
+  {
+    const flight_use before(r, 16);
+    r.flight(16);
+  }
+  EXPECT_TRUE(enabled()) << "the program has enabled it itself";
+  { const flight_use after(r, 16); }
+  EXPECT_TRUE(enabled());
+  r.flight(0);
+  EXPECT_FALSE(enabled());
 }
 
 }  // namespace

@@ -40,8 +40,10 @@ class Timeline : public testing::Test {
             .name = name};
   }
   static std::string json(std::vector<trace_slice> slices) {
-    return timeline_json({{.slices = std::move(slices)}}, {}, begin + static_cast<ticks>(second),
-                         static_cast<ticks>(second), 10);
+    return timeline_json({{.slices = std::move(slices)}}, {}, window());
+  }
+  static timeline_window window() {
+    return {.end = begin + static_cast<ticks>(second), .length = static_cast<ticks>(second), .bins = 10, .end_s = 4.5};
   }
   static inline const double second = ticks_per_second();
   static inline const ticks begin = static_cast<ticks>(5 * ticks_per_second());
@@ -68,8 +70,7 @@ TEST_F(Timeline, SlicesAreClippedToTheWindow) {
 
 TEST_F(Timeline, ContainsTheTimeFromWhichSlicesAreKnown) {
   const auto known_from = [](double at) {
-    return timeline_json({{.known_from = begin + static_cast<ticks>(at * second)}}, {},
-                         begin + static_cast<ticks>(second), static_cast<ticks>(second), 10);
+    return timeline_json({{.known_from = begin + static_cast<ticks>(at * second)}}, {}, window());
   };
   EXPECT_THAT(known_from(-1), HasSubstr("\"from\":[0.0]"));
   EXPECT_THAT(known_from(0.25), HasSubstr("\"from\":[250000.0]"));
@@ -82,7 +83,7 @@ TEST_F(Timeline, LanesOfDevicesAreRowsOfTheirOwn) {
                                            .known_from = begin + static_cast<ticks>(0.2 * second),
                                            .lane = "gpu 0, stream 1"},
                                           {.slices = {slice(a, 0.5, 0.1)}, .lane = "gpu 0, stream \"2\""}},
-                                         begin + static_cast<ticks>(second), static_cast<ticks>(second), 10);
+                                         window());
   EXPECT_THAT(text, HasSubstr("\"from\":[0.0],\"workers\":[[[0,100000.0,300000.0,1]]],"));
   EXPECT_THAT(text, HasSubstr("\"lanes\":[\"gpu 0, stream 1\",\"gpu 0, stream \\\"2\\\"\"],"));
   EXPECT_THAT(text, HasSubstr("\"lane_from\":[200000.0,0.0],"
@@ -106,9 +107,55 @@ TEST_F(Timeline, ThatOfARecorderIsBuiltFromTheRings) {
     if (i >= 12) there.push_back(s);
   }
   const ticks known = there.front().begin;
-  EXPECT_EQ(timeline_json(r, {}, begin + static_cast<ticks>(second), static_cast<ticks>(second), 10),
-            timeline_json({{.slices = there, .known_from = known}, {}}, {}, begin + static_cast<ticks>(second),
-                          static_cast<ticks>(second), 10));
+  EXPECT_EQ(timeline_json(r, {}, window()), timeline_json({{.slices = there, .known_from = known}, {}}, {}, window()));
+}
+
+TEST_F(Timeline, AWindowInThePastIsThatOfItsSlices) {
+  recorder r(1);
+  r.flight(64, 0);
+  for (int i = 0; i < 50; ++i) {
+    const trace_slice s = slice(i % 2 == 0 ? a : b, i, 0.5);
+    r.worker(0).record({.name = s.name, .begin = s.begin, .end = s.end});
+  }
+  const auto at = [](double t) { return begin + static_cast<ticks>(t * second); };
+  EXPECT_THAT(timeline_json(r, {}, {.end = at(20.75), .length = at(20.75) - at(19.25), .bins = 100, .end_s = 7.5}),
+              HasSubstr("\"end_s\":7.5,\"names\":[\"timeline.b\",\"timeline.a\"],\"from\":[0.0],"
+                        "\"workers\":[[[0,0.0,250000.0,1],[1,750000.0,500000.0,1]]]"));
+  EXPECT_THAT(timeline_json(r, {}, {.end = at(30.9), .length = at(30.9) - at(30.6)}), HasSubstr("\"workers\":[[]]"));
+}
+
+/// A window of 1 % of what 128 rings hold: its records, and some 20 per ring to find them.
+TEST_F(Timeline, OnlyTheRecordsOfTheWindowAreRead) {
+  constexpr unsigned workers = 128, records = 1u << 12, shown = 41;
+  recorder r(workers);
+  r.flight(records, 0);
+  const ticks length = static_cast<ticks>(1e-3 * second);
+  for (unsigned w = 0; w < workers; ++w)
+    for (unsigned i = 0; i < records + 100; ++i)
+      r.worker(w).record({.name = a, .begin = begin + i * length, .end = begin + i * length + length / 2});
+  const auto visited = [&](unsigned first) {
+    std::uint64_t n = 0;
+    const std::string text =
+        timeline_json(r, {}, {.end = begin + (first + shown) * length, .length = shown * length, .bins = 1000}, &n);
+    EXPECT_THAT(text, HasSubstr(",1]]")) << "the rows have slices";
+    return n;
+  };
+  for (const unsigned first : {100u, 2000u, records + 100 - shown}) {
+    EXPECT_GE(visited(first), workers * shown);
+    EXPECT_LE(visited(first), workers * (shown + 15)) << "a ring has " << records << " records";
+  }
+}
+
+TEST(LiveJson, StacksWithoutTheRareOnes) {
+  sample_tree t;
+  const auto add = [&](const char* type, std::uint16_t periods) {
+    t.add({sampled_activity::task, true, periods, register_name(type), {}});
+  };
+  add("stacks rare", 1), add("stacks \"often\"", 999), add("stacks other", 300);
+  EXPECT_EQ(stacks_json(t, 100, 2.5),
+            "{\"hz\":100,\"seconds\":2.500,\"total\":1300,\"calls\":[[-1,999,999,\"stacks \\\"often\\\"\"],\n"
+            "[-1,300,300,\"stacks other\"]]}");
+  EXPECT_EQ(stacks_json(sample_tree(), 100, 0), "{\"hz\":100,\"seconds\":0.000,\"total\":0,\"calls\":[]}");
 }
 
 TEST(LiveJson, APictureIsScaledToSixteenBits) {

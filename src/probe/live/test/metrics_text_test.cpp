@@ -5,12 +5,14 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 
 namespace plx::probe {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 TEST(MetricsText, NamesUnitsTypesAndLabels) {
   counter_registry c;
@@ -50,18 +52,37 @@ TEST(MetricsText, ValuesThatAreNotNumbers) {
   EXPECT_THAT(text, HasSubstr("plx_a_down -Inf\n"));
 }
 
-TEST(MetricsText, BlameByTaskType) {
+TEST(MetricsText, BlameAndDurationsByTaskType) {
   const counter_registry c;
-  EXPECT_EQ(metrics_text(c, {}), "");
-  EXPECT_EQ(
-      metrics_text(c, {{.name = "set \"up\"", .blamed_s = 1.5, .lock_waits_s = 0.25}}),
-      "# HELP plx_task_idle_blame_seconds_total Idle time of workers while a task of this type ran, as far as it is "
-      "charged to it\n"
-      "# TYPE plx_task_idle_blame_seconds_total counter\n"
-      "plx_task_idle_blame_seconds_total{task=\"set \\\"up\\\"\"} 1.5\n"
-      "# HELP plx_task_lock_blame_seconds_total Time for which tasks waited for a lock that a task of this type held\n"
-      "# TYPE plx_task_lock_blame_seconds_total counter\n"
-      "plx_task_lock_blame_seconds_total{task=\"set \\\"up\\\"\"} 0.25\n");
+  recorder r(2);
+  EXPECT_EQ(metrics_text(c, r), "");
+  const name_id name = register_name("set \"up\"");
+  for (unsigned i = 0; i < 100; ++i)
+    r.worker(i % 2).record({.name = name, .begin = 0, .end = ticks_from(i < 90 ? 3e-6 : 20)});
+  r.worker(1).held_up(name, ticks_from(0.25));
+  const std::string text = metrics_text(c, r), label = "{task=\"set \\\"up\\\"\"";
+  EXPECT_THAT(text, StartsWith("# HELP plx_task_duration_seconds Durations of finished tasks of this type\n"
+                               "# TYPE plx_task_duration_seconds histogram\n"
+                               "plx_task_duration_seconds_bucket" +
+                               label + ",le=\"1e-07\"} 0\n"));
+  for (const char* sample : {"le=\"2e-06\"} 0", "le=\"5e-06\"} 90", "le=\"10\"} 90", "le=\"+Inf\"} 100"})
+    EXPECT_THAT(text, HasSubstr("plx_task_duration_seconds_bucket" + label + "," + sample + "\n"));
+  EXPECT_THAT(text, HasSubstr("plx_task_duration_seconds_count" + label + "} 100\n"));
+  const std::size_t sum = text.find("plx_task_duration_seconds_sum" + label + "} ");
+  ASSERT_NE(sum, std::string::npos);
+  EXPECT_NEAR(std::stod(text.substr(text.find("} ", sum) + 2)), 90 * 3e-6 + 10 * 20, 1e-4);
+  EXPECT_THAT(text, HasSubstr("# HELP plx_task_idle_blame_seconds_total Idle time of workers while a task of this type "
+                              "ran, as far as it is "
+                              "charged to it\n"
+                              "# TYPE plx_task_idle_blame_seconds_total counter\n"
+                              "plx_task_idle_blame_seconds_total" +
+                              label +
+                              "} 0\n"
+                              "# HELP plx_task_lock_blame_seconds_total Time for which tasks waited for a lock that a "
+                              "task of this type held\n"
+                              "# TYPE plx_task_lock_blame_seconds_total counter\n"
+                              "plx_task_lock_blame_seconds_total" +
+                              label + "} 0.2"));
 }
 
 TEST(MetricsText, NoSampleTwice) {

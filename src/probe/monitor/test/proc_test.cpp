@@ -106,7 +106,7 @@ TEST(Proc, TheShareOfBusyTimeIsSinceTheLastReset) {
   EXPECT_NE(r.query("/system{cpu#1}/cpu/busy").error().message.find("expected 'cpu1'"), std::string::npos);
 }
 
-TEST(Proc, MissingFilesAreLeftOut) {
+TEST(Proc, MissingFilesAreIgnored) {
   fake_proc tree;
   fs::remove(tree.root + "/self/io");
   fs::remove_all(tree.root + "/net");

@@ -123,6 +123,19 @@ void spin(unsigned n) {
 }
 
 /// Threads that sleep and wake at any time: all charges sum to the idle time.
+TEST(idle_balance, slices_while_the_same_workers_are_idle_are_charged_their_lengths) {
+  recorder r(3);
+  const std::array names{register_name("ib same 0"), register_name("ib same 1")};
+  const ticks start = now_ticks() + unit;  // later than the moment at which the others fall asleep
+  for (unsigned i = 0; i < 3; ++i) r.worker(i).join(r.balance(), start);
+  for (unsigned i = 1; i < 3; ++i) r.worker(i).sleeps(start, 0);
+  for (ticks i = 0; i < 6; ++i) {
+    const ticks begin = start + i * unit;
+    r.worker(0).record({.name = names[i % 2], .begin = begin, .end = begin + unit, .finished = i != 3});
+  }
+  for (const name_id n : names) EXPECT_DOUBLE_EQ(r.worker(0).blame(n)->idle.load(), 2 * 3.0 * unit);
+}
+
 TEST(idle_balance, charges_sum_to_the_idle_time_of_concurrent_workers) {
   constexpr unsigned n = 4;
   idle_balance b;

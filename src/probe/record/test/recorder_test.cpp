@@ -160,6 +160,30 @@ TEST(Recorder, MonitorsWhileWorkersRecord) {
   EXPECT_DOUBLE_EQ(find(r.tasks(), name).total_s, 20 * n * tick_s);
 }
 
+// When a task ends, its earlier time moves from one sum to another: a reader may count it twice, but never misses it.
+TEST(Recorder, TimeIsCompleteWhileTasksEnd) {
+  recorder r(2);
+  constexpr plx::ticks earlier = 1000, last = 10;
+  constexpr std::uint64_t enough = 200'000;
+  const name_id name = register_name("recorder_test/ends");
+  std::atomic<std::uint64_t> ended{0};
+  std::thread tasks([&] {  // that begin on worker 0 and end on worker 1
+    for (std::uint64_t n = 1; n <= enough; ++n) {
+      r.worker(0).record({.name = name, .begin = 0, .end = earlier, .finished = false});
+      r.worker(1).record({.name = name, .begin = 0, .end = last, .finished = true, .earlier = earlier});
+      ended.store(n, std::memory_order_release);
+    }
+  });
+  bool complete = true;
+  while (complete && ended < enough) {
+    const double least = plx::seconds(last * ended);
+    const double read = r.times(1).exec_s;
+    complete = read >= least && read <= plx::seconds(last * (ended + 2) + earlier);
+  }
+  tasks.join();
+  EXPECT_TRUE(complete);
+}
+
 TEST(Recorder, WorkersMayBeAddedWhileOthersRead) {
   recorder r(1, 64);
   r.trace(true, 256);

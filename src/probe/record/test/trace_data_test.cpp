@@ -81,20 +81,6 @@ TEST(TraceData, ALostRecordDoesNotAffectOthers) {
   EXPECT_EQ(t.workers[0].size(), 4u);
 }
 
-TEST(TraceData, RecordsBeyondTheLimitAreDroppedAndCountedSeparately) {
-  recorder r(1);
-  r.trace(true, 64);
-  r.set_trace_limit(10);
-  for (int i = 0; i < 16; ++i) r.worker(0).record({.name = 1, .begin = 1, .end = 2});
-  const trace_data t = r.collect_trace();
-  EXPECT_EQ(t.records, 10u);
-  EXPECT_EQ(t.workers[0].size(), 10u);
-  EXPECT_EQ(t.over_limit, 6u);
-  EXPECT_EQ(t.lost, 6u);
-  r.set_trace_limit(4);  // fewer than are kept: those stay
-  EXPECT_EQ(r.collect_trace().records, 10u);
-}
-
 TEST(TraceData, AShareOfTheTasksHasNoEdges) {
   recorder r(1);
   r.trace(true, 1024, 0.25);

@@ -1,11 +1,14 @@
 #include "qmc/dca/dca_json.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "qmc/dca/options.hpp"
 
 namespace plx::qmc {
 namespace {
+
+using testing::AllOf, testing::Contains, testing::HasSubstr, testing::Not;
 
 // The standard problem, with the groups and keys of an input of DCA++.
 const std::string standard = R"({
@@ -53,6 +56,12 @@ dca_options options_of(const std::string& text) {
   return o;
 }
 
+std::vector<std::string> notes_of(const std::string& text) {
+  const auto read = read_dca_json(text, "input.json");
+  EXPECT_TRUE(read) << (read ? "" : read.error().message);
+  return read ? read->notes : std::vector<std::string>();
+}
+
 TEST(DcaJson, TheStandardProblemIsReadAsItIs) {
   const auto o = options_of(standard);
   EXPECT_TRUE(o.check());
@@ -91,7 +100,80 @@ TEST(DcaJson, OtherWaysToWriteTheSame) {
   EXPECT_EQ(options_of(changed("\"type\": \"PARTICLE_PARTICLE_UP_DOWN\"", "\"channels\": [\"NONE\"]")).pair_frequencies,
             0);
   EXPECT_FALSE(options_of(changed("\"iterations\": 6", "\"iterations\": 6, \"do-finite-size-QMC\": true")).lattice);
-  EXPECT_EQ(read_dca_json(changed("\"zero\"", "\"T=0.1/dca.hdf5\""), "f")->notes.size(), 1u);
+  EXPECT_THAT(notes_of(changed("\"zero\"", "\"T=0.1/dca.hdf5\"")), Contains(HasSubstr("DCA/initial-self-energy")));
+}
+
+TEST(DcaJson, AChemicalPotentialThatIsFixed) {
+  const auto o = options_of(changed("\"chemical-potential\": 0.0, \"adjust-chemical-potential\": true",
+                                    "\"chemical-potential\": -1.5, \"adjust-chemical-potential\": false"));
+  EXPECT_FALSE(o.adjust_mu);
+  EXPECT_EQ(o.mu, -1.5);
+  EXPECT_TRUE(o.check());
+  EXPECT_TRUE(options_of(standard).adjust_mu);
+}
+
+// A list has a number per iteration.
+TEST(DcaJson, ListsOfIterations) {
+  const std::string one = "\"sweeps-per-measurement\": 1.5, \"measurements\": 100000";
+  const auto lists = changed(one, "\"sweeps-per-measurement\": [1, 0.5, 2.5], \"measurements\": [100, 200, 400]");
+  EXPECT_EQ(options_of(lists).sweeps, 2.5);
+  EXPECT_EQ(options_of(lists).measurements, 400);
+  EXPECT_THAT(notes_of(lists),
+              Contains(AllOf(HasSubstr("sweeps-per-measurement"), HasSubstr("the last number of the list, 2.5"))));
+  EXPECT_THAT(notes_of(lists),
+              Contains(HasSubstr("/measurements: all iterations use the last number of the list, 400")));
+  // Equal numbers need no note.
+  EXPECT_THAT(notes_of(changed(one, "\"sweeps-per-measurement\": [2], \"measurements\": [400, 400]")),
+              Not(Contains(HasSubstr("all iterations"))));
+}
+
+// Keys without a counterpart are named once, in one line.
+TEST(DcaJson, KeysWithoutEffectAreNamedOnce) {
+  EXPECT_THAT(notes_of(standard),
+              Contains(AllOf(HasSubstr("without effect on the run: "), HasSubstr(", output"),
+                             HasSubstr("DCA/coarse-graining"), HasSubstr("CT-AUX/initial-matrix-size"))));
+  EXPECT_THAT(notes_of(standard), Not(Contains(HasSubstr("physics"))));
+  const auto more = changed("\"CT-AUX\": {",
+                            R"("CT-INT": { "alpha-dd-pos": 0.5, "use-submatrix": true }, "Hund-model": { "Jh": 2 },
+      "analysis": {}, "CT-AUX": { "neglect-Bennett-updates": false, "initial-configuration-size": 10, )");
+  for (const char* word : {"CT-INT", "Hund-model", "analysis", "neglect-Bennett-updates"})
+    EXPECT_THAT(notes_of(more), Contains(HasSubstr(word)));
+  const auto threads = changed("\"accumulators\": 5",
+                               R"("accumulators": 5, "shared-walk-and-accumulation-thread": true,
+      "fix-meas-per-walker": true, "g4-distribution": "BLOCKED", "distributed-g4-enabled": true)");
+  EXPECT_THAT(notes_of(threads), Contains(HasSubstr("threaded-solver/g4-distribution")));
+}
+
+// Numbers such as "1." and ".5" are none of JSON; inputs of DCA++ have them.
+TEST(DcaJson, NumbersThatEndOrBeginWithAPoint) {
+  EXPECT_EQ(options_of(changed("\"U\": 6", "\"U\": 6.")).u, 6);
+  EXPECT_EQ(options_of(changed("\"U\": 6", "\"U\": .5")).u, 0.5);
+  EXPECT_EQ(options_of(changed("\"accuracy\": 0.0", "\"accuracy\": 1.e-3")).u, 6);
+  EXPECT_EQ(options_of(changed("[0.0, 0.0]", "[0., -.0]")).pair_frequencies, 16);
+  EXPECT_EQ(options_of(changed("./T=0.08", "1. \\\" .5 ")).u, 6);  // within quotes
+  // The place of an error is that in the file.
+  const auto wrong = read_dca_json("{ \"physics\": { \"beta\": 1., \"density\": 1.; } }", "f");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message.find("f:1:41: "), 0u) << wrong.error().message;
+}
+
+// Only the model, the cluster and few numbers: the rest has the defaults of DCA++.
+TEST(DcaJson, DefaultsOfKeysThatAreMissing) {
+  const std::string least = R"({ "physics": { "beta": 2, "chemical-potential": 0 },
+    "single-band-Hubbard-model": { "t": 1, "U": 4 },
+    "domains": { "real-space-grids": { "cluster": [[2, 0], [0, 2]] },
+                 "imaginary-frequency": { "sp-fermionic-frequencies": 16 } } })";
+  const auto o = options_of(least);
+  EXPECT_TRUE(o.adjust_mu);
+  EXPECT_EQ(o.density, 1);
+  EXPECT_EQ(o.first_iterations, 1);
+  EXPECT_EQ(o.measurements, 100);
+  EXPECT_EQ(o.walkers, 1);
+  EXPECT_EQ(o.frequencies, 32);
+  EXPECT_TRUE(o.check());
+  EXPECT_THAT(notes_of(least), Contains(HasSubstr("physics/density: none is given; mu is adjusted")));
+  EXPECT_THAT(notes_of(least), Contains(HasSubstr("sp-fermionic-frequencies: the run has 32")));
+  EXPECT_EQ(options_of(changed("\"self-energy-mixing-factor\": 0.75", "\"self-energy-mixing-factor\": 0")).mixing, 0);
 }
 
 TEST(DcaJson, FunctionsOfTwoParticles) {
@@ -107,7 +189,33 @@ TEST(DcaJson, FunctionsOfTwoParticles) {
                                       "\"type\": \"PARTICLE_HOLE_CHARGE\", \"compute-all-transfers\": true"));
   EXPECT_EQ(all.channels, std::vector<std::string>{"charge"});
   EXPECT_TRUE(all.all_transfers && all.check().has_value());
-  EXPECT_TRUE(options_of(changed("\"walkers\"", "\"walkers\"")).channels.empty());
+  EXPECT_TRUE(options_of(standard).channels.empty());
+  const auto negative = changed("\"frequency-transfer\": 0", "\"frequency-transfer\": -1");
+  EXPECT_EQ(options_of(negative).transfer_frequency, 1);
+  EXPECT_THAT(notes_of(negative), Contains(HasSubstr("the transfer 1 is measured; functions at -1")));
+}
+
+// DCA++ takes 1 if there is none, which the pair function cannot have.
+TEST(DcaJson, FunctionsOfTwoParticlesWithoutFrequencies) {
+  const std::string key = ", \"four-point-fermionic-frequencies\": 16";
+  const auto refused = [](const std::string& text) { return read_dca_json(text, "f.json").error().message; };
+  EXPECT_EQ(
+      refused(changed(key, "")),
+      "f.json: expected the key domains/imaginary-frequency/four-point-fermionic-frequencies, found none: pairs at "
+      "zero transfer (PARTICLE_PARTICLE_UP_DOWN) need an even number of positive frequencies, e.g. 16; without "
+      "functions of two particles, use the channel NONE");
+  EXPECT_EQ(
+      refused(changed(key, ", \"four-point-fermionic-frequencies\": 5")),
+      "f.json: domains/imaginary-frequency/four-point-fermionic-frequencies: expected an even number, for pairs at "
+      "zero transfer (PARTICLE_PARTICLE_UP_DOWN), found 5");
+  std::string magnetic = changed(key, "");
+  const std::string pairs = "PARTICLE_PARTICLE_UP_DOWN";
+  magnetic.replace(magnetic.find(pairs), pairs.size(), "PARTICLE_HOLE_MAGNETIC");
+  EXPECT_TRUE(options_of(magnetic).check());
+  EXPECT_EQ(options_of(magnetic).four_point_frequencies, 1);
+  EXPECT_THAT(notes_of(magnetic), Contains(HasSubstr("four-point-fermionic-frequencies: none is given")));
+  magnetic.replace(magnetic.find("PARTICLE_HOLE_MAGNETIC"), 22, "NONE");
+  EXPECT_TRUE(options_of(magnetic).check());
 }
 
 TEST(DcaJson, WrongInputGetsOneLineWithTheNearestName) {
@@ -126,7 +234,13 @@ TEST(DcaJson, WrongInputGetsOneLineWithTheNearestName) {
   expect("\"CT-AUX\"", "\"something\"", "expected one of CT-AUX, CT-INT");
   expect("\"walkers\"", "\"walker\"", "'Monte-Carlo-integration/threaded-solver/walker'; expected 'walkers'?");
   expect("\"do-DCA+\": false", "\"do-DCA+\": true", "DCA/DCA+/do-DCA+: expected false");
-  expect("\"adjust-chemical-potential\": true", "\"adjust-chemical-potential\": false", "mu is always adjusted");
+  expect("\"adjust-chemical-potential\": true", "\"adjust-chemical-potential\": 0", "expected true or false");
+  expect("\"iterations\": 6", "\"iterations\": 6, \"do-not-update-Sigma\": true",
+         "DCA/do-not-update-Sigma: expected false");
+  expect("\"t\": 1.0", "\"t\": 0", "expected a hopping above 0, because energies are divided by it, found 0");
+  expect("\"t\": 1.0, ", "", "because energies are divided by it, found none");
+  expect("\"measurements\": 100000", "\"measurements\": [10, 2.5]", "expected an integer, found 2.5");
+  expect("\"sweeps-per-measurement\": 1.5", "\"sweeps-per-measurement\": []", "expected a number, found []");
   expect("PARTICLE_PARTICLE_UP_DOWN", "PARTICLE_HOLE_LONGITUDINAL_UP_UP", "found PARTICLE_HOLE_LONGITUDINAL_UP_UP");
   expect("\"frequency-transfer\": 0", "\"frequency-transfer\": 0.5", "expected an integer");
   expect("[0.0, 0.0]", "[0.0]", "two components");
@@ -134,10 +248,16 @@ TEST(DcaJson, WrongInputGetsOneLineWithTheNearestName) {
   expect("\"U\": 6", "\"U\": \"6\"", "expected a number");
   expect("\"U\": 6", "\"U\": 6, \"V\": 1", "no interaction between sites");
   expect("\"beta\": 12.5", "\"beta\": -1", "above 0");
-  expect("\"single-band-Hubbard-model\"", "\"bilayer-Hubbard-model\"", "plx-dca has no other model");
+  expect("\"single-band-Hubbard-model\"", "\"bilayer-Hubbard-model\"",
+         "found 'bilayer-Hubbard-model'; plx-dca has no other model");
   expect("\"beta\": 12.5,", "\"beta\": 12.5;", "input.json:3:");
   expect("\"beta\": 12.5", "\"beta\": 1e400", "input.json:3:");
   expect("\"beta\": 12.5", "\"beta\": 1e400", "expected a number below 1e308, found 1e400");
+  // In text to which digits are added for the parser.
+  expect("\"beta\": 12.5", "\"beta\": 1.e400", "input.json:3:");
+  expect("\"beta\": 12.5", "\"beta\": 1.e400", "expected a number below 1e308, found 1.e400");
+  expect("\"beta\": 12.5", "\"beta\": .5e400", "input.json:3:");
+  expect("\"beta\": 12.5", "\"beta\": .5e400", "found .5e400");
   expect("\"beta\": 12.5", "\"beta\": 2, \"beta\": 12.5", "physics/beta: expected the key once");
   expect("\"CT-AUX\"", "\"physics\"", "physics: expected the key once");
   EXPECT_NE(message("[1]").find("expected an object"), std::string::npos);

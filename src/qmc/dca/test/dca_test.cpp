@@ -3,10 +3,19 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
+#include "base/test/timeout_test.hpp"
+#include "qmc/dca/conclude.hpp"
+#include "qmc/dca/evaluate_rows.hpp"
+#include "qmc/dca/function_results.hpp"
 #include "qmc/exact/exact_diagonalization.hpp"
 #include "rt/runtime.hpp"
 
@@ -25,6 +34,84 @@ dca_outcome run(const dca_options& o, unsigned workers = 2, silent observer = {}
   EXPECT_TRUE(o.check().has_value());
   runtime rt({.workers = workers, .bind = false});
   return rt.run([&] { return run_dca(o, observer).value(); });
+}
+
+// The exact function of a doped dimer: the self-energy is that of its definition, and at high frequencies, where it is
+// not computed from G, its two leading terms: U (n - 1) / 2 and U^2 (1 - (n - 1)^2) / 4 iw.
+TEST(Dca, SelfEnergyIsThatOfTheExactFunction) {
+  const double u = 4, mu = -4, beta = 2;
+  const auto c = cluster::named("2x1").value();
+  const exact_diagonalization e({c.hopping({}), u, mu, beta});
+  const double n = e.density(), limit = u * (n - 1) / 2, coefficient = u * u * (1 - (n - 1) * (n - 1)) / 4;
+  matsubara_function g0(2, 256), g(2, 256);
+  for (int k = 0; k < 2; ++k) {
+    std::vector<std::complex<double>> wave(2);
+    for (int r = 0; r < 2; ++r) wave[r] = std::conj(c.phase(k, r)) / std::sqrt(2.0);
+    const auto poles =
+        e.spectrum(fermion_operator::annihilate(wave, spin::up), fermion_operator::create(wave, spin::up));
+    const auto q = c.momentum(k);
+    for (int m = 0; m < 256; ++m) {
+      const std::complex<double> iw(0, matsubara_frequency(m, beta));
+      g(k, m) = poles(iw);
+      g0(k, m) = 1.0 / (iw + mu - dispersion{}(q[0], q[1]));
+    }
+  }
+  const auto sigma = self_energy_of(g0, g, u, n, beta);
+  for (int k = 0; k < 2; ++k) {
+    const auto q = c.momentum(k);
+    const std::complex<double> iw(0, matsubara_frequency(0, beta));
+    EXPECT_LT(std::abs(1.0 / (iw + mu - dispersion{}(q[0], q[1]) - sigma(k, 0)) - g(k, 0)), 1e-12);
+    EXPECT_LT(sigma(k, 0).imag(), 0);
+    for (int m : {100, 255}) {
+      EXPECT_NEAR(sigma(k, m).real(), limit, 1e-9);
+      EXPECT_NEAR(sigma(k, m).imag() * matsubara_frequency(m, beta), -coefficient, 0.1 * coefficient);
+    }
+  }
+  EXPECT_LT(limit, -0.3);
+}
+
+TEST(Dca, FixedChemicalPotential) {
+  dca_options o;
+  o.u = 4;
+  o.adjust_mu = false;
+  o.mu = -1;
+  o.lattice = false;
+  o.temperatures = {0.5};
+  o.first_iterations = 1;
+  o.measurements = 2000;
+  o.frequencies = 64;
+  o.pair_frequencies = 0;
+  const auto t = run(o).temperatures.at(0);
+  const exact_diagonalization e({cluster::named("2x2").value().hopping({}), o.u, o.mu, 2});
+  EXPECT_EQ(t.mu, -1);
+  EXPECT_LT(std::abs(t.density.value - e.density()), 4 * t.density.error);
+  EXPECT_LT(t.density.error, 0.02);
+}
+
+// The self-energy of a state may be one that no chemical potential compensates.
+TEST(Dca, DensityThatCannotBeReached) {
+  dca_options o;
+  o.temperatures = {10000};
+  EXPECT_NE(o.check().error().message.find("model.density: at T = 10000: density 0.95: expected one between 0.9"),
+            std::string::npos)
+      << o.check().error().message;
+  EXPECT_NE(o.check().error().message.find("use lower loop.temperatures"), std::string::npos);
+  o.adjust_mu = false;
+  EXPECT_TRUE(o.check());
+  o.adjust_mu = true;
+  o.temperatures = {0.5};
+  ASSERT_TRUE(o.check());
+  dca_state from;
+  from.iteration = 1;
+  from.self_energy = matsubara_function(4, o.frequencies);
+  for (int k = 0; k < 4; ++k)
+    for (int m = 0; m < o.frequencies; ++m) from.self_energy(k, m) = 500;
+  silent observer;
+  runtime rt({.workers = 1, .bind = false});
+  const auto r = rt.run([&] { return run_dca(o, observer, &from); });
+  ASSERT_FALSE(r);
+  EXPECT_NE(r.error().message.find("T 0.5: density 0.95: expected one between"), std::string::npos)
+      << r.error().message;
 }
 
 // The periodic cluster needs no self-consistency: every iteration has its exact solution.
@@ -123,19 +210,32 @@ TEST(Dca, SameBitsForAnyNumberOfWorkers) {
   o.bins = 2;
   o.frequencies = 32;
   o.pair_frequencies = 2;
-  const auto one = run(o, 1), three = run(o, 3);
-  EXPECT_EQ(one.temperatures[0].self_energy, three.temperatures[0].self_energy);
-  EXPECT_EQ(one.temperatures[0].d_wave->value, three.temperatures[0].d_wave->value);
+  const auto one = run(o, 1);
+  for (unsigned workers : {3u, 16u}) {
+    const auto several = run(o, workers);
+    EXPECT_EQ(one.temperatures[0].self_energy, several.temperatures[0].self_energy);
+    EXPECT_EQ(one.temperatures[0].self_energy_error, several.temperatures[0].self_energy_error);
+    EXPECT_EQ(one.temperatures[0].d_wave->value, several.temperatures[0].d_wave->value);
+    EXPECT_EQ(one.temperatures[0].d_wave->error, several.temperatures[0].d_wave->error);
+  }
 }
 
-// Stopped in each iteration, at a time that is not under control, and continued from the state each time.
+// Stopped after some measurements, at a time that is not under control, and continued from the state each time.
 TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
   struct stopping : silent {
-    std::atomic<bool> stop = false;
+    std::atomic<bool> stop = false, ended = false;
+    unsigned least = 0;  // measurements
     dca_state last;
-    void reached(const dca_state& s) override { last = s; }
+    std::shared_ptr<monte_carlo_progress> walkers = std::make_shared<monte_carlo_progress>();
+    bool is_due() const { return walkers->samples >= least; }
+    // The run pauses after each measurement: it does not end before the stop.
+    void reached(const dca_state& s) override {
+      last = s;
+      EXPECT_TRUE(!is_due() || comes_true([this] { return stop.load(); }, std::this_thread::yield));
+    }
     bool stop_requested() override { return stop; }
     const std::atomic<bool>* stop_flag() const override { return &stop; }
+    std::shared_ptr<monte_carlo_progress> progress() override { return walkers; }
   };
   dca_options o;
   o.u = 4;
@@ -148,17 +248,20 @@ TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
   o.frequencies = 32;
   o.pair_frequencies = 2;
   const auto whole = run(o, 2);
+  o.checkpoint_interval_s = 1e-6;
   std::vector<dca_temperature> parts;
   std::optional<dca_state> from;
   int stops = 0, within = 0;
   for (bool stopped = true; stopped; ++stops) {
     stopping observer;
+    observer.least = 40 + 60 * static_cast<unsigned>(stops);
     runtime rt({.workers = 1 + static_cast<unsigned>(stops) % 3, .bind = false});
     std::thread signal([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(5 + 10 * stops));
+      EXPECT_TRUE(comes_true([&] { return observer.is_due() || observer.ended; }, std::this_thread::yield));
       observer.stop = true;
     });
     const auto r = rt.run([&] { return run_dca(o, observer, from ? &*from : nullptr).value(); });
+    observer.ended = true;
     signal.join();
     stopped = r.stopped;
     parts.insert(parts.end(), r.temperatures.begin(), r.temperatures.end());
@@ -166,7 +269,6 @@ TEST(Dca, StoppedAndContinuedRunsHaveTheSameBits) {
     within += from->walkers.empty() ? 0 : 1;
   }
   // Paused for checkpoints after each measurement.
-  o.checkpoint_interval_s = 1e-6;
   o.measurements = 40;
   const auto paused = run(o, 2);
   o.checkpoint_interval_s = 0;
@@ -229,8 +331,108 @@ TEST(Dca, WarningsOfTheLastIterationOfATemperature) {
   i.density.error = 0.001;
   i.autocorrelation_time = 11;
   EXPECT_EQ(warnings_of(o, i).size(), 2u);
+  o.adjust_mu = false;
+  EXPECT_EQ(warnings_of(o, i).size(), 1u);
+  i.order = 160;
+  ASSERT_EQ(warnings_of(o, i).size(), 2u);
+  EXPECT_NE(warnings_of(o, i)[1].find("expected at least 5280 moves"), std::string::npos) << warnings_of(o, i)[1];
+  i.order = 150;
+  EXPECT_EQ(warnings_of(o, i).size(), 1u);
   i.last = false;
   EXPECT_TRUE(warnings_of(o, i).empty());
+  i.drift = 1e-5;
+  ASSERT_EQ(warnings_of(o, i).size(), 1u);
+  EXPECT_NE(warnings_of(o, i)[0].find("rounding errors of the walkers' matrices reach 1.0e-05"), std::string::npos);
+  EXPECT_NE(warnings_of(o, i)[0].find("use a smaller solver.batch (64), or higher"), std::string::npos);
+  o.method = "rank_one";  // has no batches
+  EXPECT_NE(warnings_of(o, i)[0].find("expected at most 1e-06; use higher temperatures"), std::string::npos);
+  // A weight of 0 cannot be made smaller.
+  i.drift = 0, i.last = true, i.autocorrelation_time = 1;
+  o.adjust_mu = true, o.mixing = 0;
+  ASSERT_EQ(warnings_of(o, i).size(), 1u);
+  EXPECT_NE(warnings_of(o, i)[0].find("use a loop.mixing above 0"), std::string::npos);
+}
+
+// Rows 3 and 5 fail; the tasks may run in any order.
+TEST(DcaRows, TheErrorIsThatOfTheLowestRowForAnyNumberOfWorkers) {
+  for (const unsigned workers : {1u, 2u, 4u}) {
+    runtime rt({.workers = workers, .bind = false});
+    for (int repetition = 0; repetition < 20; ++repetition) {
+      std::atomic<int> calls = 0;
+      const auto r = rt.run([&] {
+        return evaluate_rows(8, nullptr, [&](std::size_t i) -> result<void> {
+          ++calls;
+          if (i == 3 || i == 5) return error{"row " + std::to_string(i)};
+          return {};
+        });
+      });
+      ASSERT_FALSE(r);
+      EXPECT_EQ(r.error().message, "row 3");
+      EXPECT_EQ(calls, 8);
+    }
+  }
+}
+
+TEST(DcaRows, AnExceptionOfARowReachesTheCallerAfterAllRows) {
+  runtime rt({.workers = 2, .bind = false});
+  std::atomic<int> calls = 0;
+  const auto evaluate = [&] {
+    return evaluate_rows(8, nullptr, [&](std::size_t i) -> result<void> {
+      ++calls;
+      if (i == 2) throw std::bad_alloc();
+      return {};
+    });
+  };
+  EXPECT_THROW(rt.run(evaluate), std::bad_alloc);
+  EXPECT_EQ(calls, 8);
+}
+
+TEST(DcaRows, AStopBetweenRowsEndsTheRestAndHidesErrors) {
+  runtime rt({.workers = 1, .bind = false});
+  std::atomic<bool> stop = false;
+  int calls = 0;
+  const auto r = rt.run([&] {
+    return evaluate_rows(
+        8, [&] { return stop.load(); },
+        [&](std::size_t) -> result<void> {
+          stop = ++calls == 3;
+          return error{"incomplete"};
+        });
+  });
+  ASSERT_TRUE(r);
+  EXPECT_FALSE(*r);
+  EXPECT_EQ(calls, 3);
+}
+
+// A resume may set fewer iterations than the checkpoint has: the next one is the last.
+TEST(Dca, FewerIterationsThanAreCompleteMakeOneMore) {
+  struct counting : dca_observer {
+    std::vector<std::pair<int, int>> begun;  // iteration, iterations
+    std::vector<bool> last;
+    void began(const dca_iteration& now, int iterations) override {
+      begun.emplace_back(now.iteration, iterations);
+      last.push_back(now.last);
+    }
+    void iterated(const dca_iteration&) override {}
+    void cooled(const dca_temperature&) override {}
+  };
+  dca_options o;
+  o.u = 2;
+  o.temperatures = {1};
+  o.first_iterations = 2;
+  o.measurements = 16;
+  o.walkers = o.bins = 2;
+  o.frequencies = 32;
+  o.pair_frequencies = 0;
+  o.warm_up = 50;
+  dca_state from;
+  from.iteration = 4;
+  from.self_energy = matsubara_function(o.make_cluster().value().n_sites(), o.frequencies);
+  counting watch;
+  runtime rt({.workers = 2, .bind = false});
+  ASSERT_TRUE(rt.run([&] { return run_dca(o, watch, &from); }));
+  EXPECT_EQ(watch.begun, (std::vector<std::pair<int, int>>{{4, 5}}));
+  EXPECT_EQ(watch.last, std::vector<bool>{true});
 }
 
 TEST(Transition, InterpolatesInTheLogarithmOfT) {

@@ -1,12 +1,14 @@
 #include "qmc/dca/output.hpp"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <sstream>
+#include <string>
 
 #include "io/hdf5_file.hpp"
 
@@ -20,7 +22,7 @@ std::string content(const std::string& path) {
 }
 
 TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
-  const auto folder = std::filesystem::temp_directory_path() / "plx_dca_output_test";
+  const auto folder = std::filesystem::temp_directory_path() / ("plx_dca_output_" + std::to_string(getpid()));
   std::filesystem::remove_all(folder);
   const auto c = cluster::named("2x2").value();
   std::optional<dca_output> first = dca_output::create(folder.string(), "# all options\n").value();
@@ -38,7 +40,8 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   t.pairs = real_matrix(8, 8);
   t.pairs(1, 0) = 0.5;
   t.green(1, 2) = {0.25, -0.5};
-  t.four_points.push_back({{four_point_channel::charge, 3, 1}, complex_matrix(8, 8), {2, 0.1}, {3, 0.2}, {1, 0}});
+  t.four_points.push_back(
+      {{four_point_channel::charge, 3, 1}, complex_matrix(8, 8), {2, 0.1}, {3, 0.2}, {1, 0}, {0.5, 0}});
   t.four_points[0].mean(1, 0) = {0.75, -1};
   EXPECT_TRUE(out.add(t, c));
   {
@@ -80,7 +83,7 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
     while (std::getline(lines, line))
       EXPECT_EQ(std::count(line.begin(), line.end(), ','), std::count(header.begin(), header.end(), ',')) << file;
   }
-  EXPECT_NE(content(folder / "four_points.csv").find("\n0.5,charge,3.141592654,3.141592654,1,3,0.2,2,0.1,1,0\n"),
+  EXPECT_NE(content(folder / "four_points.csv").find("\n0.5,charge,3.141592654,3.141592654,1,3,0.2,2,0.1,1,0,0.5,0\n"),
             std::string::npos);
   EXPECT_EQ(content(folder / "result.json"), "{\"t_c\": {\"value\": 0.076, \"error\": 0.002}, \"complete\": true}\n");
   const auto locked = dca_output::create(folder.string(), "");
@@ -91,6 +94,55 @@ TEST(DcaOutput, TablesHaveAHeaderOnceAndOneRowEach) {
   ASSERT_FALSE(again);
   EXPECT_NE(again.error().message.find("another run"), std::string::npos);
   std::filesystem::remove_all(folder);
+}
+
+// A checkpoint that cannot be written: the parts of the one before stay, and those of the new one do not.
+TEST(DcaOutput, AFailureRemovesTheNewParts) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "plx_dca_output_failure";
+  std::filesystem::remove_all(folder);
+  auto out = dca_output::create(folder.string(), "").value();
+  const auto part = [&](std::uint64_t mark, std::size_t index) {
+    return checkpoint_part_file(folder.string(), mark, index);
+  };
+  dca_state s;
+  s.walkers = {{1}, {2}};
+  for (const std::uint64_t mark : {1, 2}) {
+    for (const std::size_t index : {0, 1}) std::ofstream(part(mark, index)) << "functions";
+    s.functions = {mark, {0, 1, 2}, {3, 4}};
+    if (mark == 2) {
+      std::filesystem::remove(folder / "checkpoint.h5");
+      std::filesystem::create_directory(folder / "checkpoint.h5");
+    }
+    EXPECT_EQ(out.add(s).has_value(), mark == 1);
+    EXPECT_TRUE(out.checkpoint().state.walkers.empty());
+    for (const std::size_t index : {0, 1}) {
+      EXPECT_TRUE(std::filesystem::exists(part(1, index))) << mark;
+      EXPECT_FALSE(std::filesystem::exists(part(2, index)));
+    }
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// Parts whose walkers overlap or are missing, in a file that is otherwise complete.
+TEST(DcaOutput, PartsOfOtherWalkersAreDamage) {
+  const std::string path = testing::TempDir() + "plx_dca_parts.h5";
+  dca_checkpoint c;
+  c.state.walkers = {{1}, {2}, {3}};
+  for (const auto& [firsts, valid] : {std::pair(std::vector<std::uint64_t>{0, 2, 3}, true),
+                                      {{0, 4, 3}, false},
+                                      {{1, 2, 3}, false},
+                                      {{0, 2, 2}, false}}) {
+    c.state.functions = {7, firsts, {1, 2}};
+    ASSERT_TRUE(write_dca_checkpoint(path, c));
+    const auto found = read_dca_checkpoint(path);
+    ASSERT_EQ(found.has_value(), valid) << firsts[0] << firsts[1] << firsts[2];
+    if (valid) {
+      EXPECT_EQ(found->state.functions.firsts, firsts);
+    } else {
+      EXPECT_NE(found.error().message.find("its state is incomplete"), std::string::npos);
+    }
+  }
+  std::filesystem::remove(path);
 }
 
 }  // namespace

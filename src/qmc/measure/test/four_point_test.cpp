@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 #include "qmc/pairing/transfer_bubble.hpp"
 #include "qmc/test/chi_squared.hpp"
@@ -110,6 +111,50 @@ TEST(FourPoint, AgreesWithExactDiagonalization) {
     EXPECT_GT(test::chi_squared_p_value(chi_squared, n), 0.001) << name_of(set.functions[f].channel) << f;
     EXPECT_LT(test::chi_squared_p_value(of_wrong_sign, n), 1e-9) << name_of(set.functions[f].channel) << f;
   }
+}
+
+// Transfers that the point group maps to each other have the mean of what each has by itself.
+TEST(FourPoint, EquivalentTransfersShareTheirMeasurements) {
+  const auto p = periodic_plaquette(4, 2, -0.3);
+  const cluster& c = *p.lattice;
+  const int x = c.find_momentum(M_PI, 0), y = c.find_momentum(0, M_PI), n_w = 2;
+  const free_propagator g0(c, p.g0, p.moments, p.beta);
+  rank_one_walker walker(g0, expansion::of(p.u, p.beta, 4, 1), random_stream(1, 0));
+  walker.advance(400);
+  snapshot s;
+  s.take(walker);
+  const auto functions_of = [&](const std::vector<four_point>& functions) {
+    const four_point_set set{functions, n_w};
+    vertex_transform transform(c, p.beta, set.n_transformed());
+    transform.take(s);
+    four_point_accumulator a(c, p.g0, p.beta, set);
+    a.add(transform);
+    const auto sums = a.take();
+    EXPECT_EQ(a.take(), std::vector<double>(sums.size(), 0.0));
+    std::vector<complex_matrix> all;
+    for (std::size_t f = 0; f < functions.size(); ++f) all.push_back(four_point_from({4, n_w}, f, 1, sums.data()));
+    return all;
+  };
+  const pair_index window{4, n_w};
+  const auto swapped = [&](int k) { return k == x ? y : k == y ? x : k; };
+  for (const auto of : all_channels)
+    for (const int m : {0, 1}) {
+      const auto of_x = functions_of({{of, x, m}})[0], of_y = functions_of({{of, y, m}})[0];
+      // Another channel and another frequency take no part.
+      const channel other = of == channel::charge ? channel::magnetic : channel::charge;
+      const auto together = functions_of({{of, x, m}, {other, y, m}, {of, y, m}, {of, y, 1 - m}});
+      double largest = 0;
+      for (int k = 0; k < 4; ++k)
+        for (int k2 = 0; k2 < 4; ++k2)
+          for (int n = -n_w; n < n_w; ++n)
+            for (int n2 = -n_w; n2 < n_w; ++n2) {
+              const int a = window(k, n), b = window(k2, n2), a2 = window(swapped(k), n), b2 = window(swapped(k2), n2);
+              EXPECT_LT(std::abs(together[0](a, b) - 0.5 * (of_x(a, b) + of_y(a2, b2))), 1e-12);
+              EXPECT_LT(std::abs(together[0](a, b) - together[2](a2, b2)), 1e-12);
+              largest = std::max(largest, std::abs(of_x(a, b) - of_y(a2, b2)));
+            }
+      EXPECT_GT(largest, 1e-3);
+    }
 }
 
 TEST(FourPoint, SavedSumsContinue) {
@@ -224,6 +269,55 @@ TEST(TransferBubble, FreeSusceptibilitiesOfTheLattice) {
     check(four, f);
   // Here momenta differ from their negatives by more than a reciprocal vector.
   for (const four_point& f : {four_point{magnetic, 1, 0}, {pairs, 0, 0}, {pairs, 1, 0}}) check(eight, f);
+}
+
+// A vertex g + d inside of the window and g = +-U / (beta N) outside: with the sums A and R of the lattice's bubble
+// inside and outside, chi is A' / (1 - g A') with A' = A / (1 - d A) + R, and the eigenvalues are those of
+// [[(g + d) A, g A], [g R, g R]], and zero.
+TEST(TransferBubble, SusceptibilityAndEigenvalueOfASeparableVertex) {
+  const double beta = 3, mu = -0.3, u = 1.5;
+  const dispersion e{1, 0};
+  const auto c = cluster::named("2x2").value();
+  const int n_w = 6, corner = c.find_momentum(M_PI, M_PI);
+  const matsubara_function sigma(4, 128);
+  const auto g = coarse_graining(c, e).green(sigma, mu, beta);
+  const pair_index window{4, n_w}, all{4, 128};
+  const transfer_bubble bubble(c, e, true);
+  const auto sum_in_window = [&](const auto& of, const pair_index& index) {
+    double sum = 0;
+    for (int k = 0; k < 4; ++k)
+      for (int n = -n_w; n < n_w; ++n) sum += of[index(k, n)].real();
+    return sum;
+  };
+  for (const auto& [of, sign, unit] : {std::tuple(channel::magnetic, 1.0, 0.5), std::tuple(channel::charge, -1.0, 2.0),
+                                       std::tuple(channel::particle_particle, -1.0, 1.0)})
+    for (const double part : {0.0, 0.5, -0.8}) {
+      const four_point f{of, of == channel::particle_particle ? 0 : corner, 0};
+      const double side = of == channel::particle_particle ? -1 : 1;
+      complex_matrix x(window.size(), window.size());
+      std::vector<complex> of_cluster(window.size());
+      for (int k = 0; k < 4; ++k)
+        for (int n = -n_w; n < n_w; ++n) {
+          const auto [k2, n2] = f.partner(c, k, n);
+          const auto at = [&](int p, int l) { return l >= 0 ? g(p, l) : std::conj(g(c.negative(p), -1 - l)); };
+          of_cluster[window(k, n)] = x(window(k, n), window(k, n)) = -side * at(k, n) * at(k2, n2);
+        }
+      // Sums over all frequencies are susceptibilities without a vertex.
+      const auto free = solve_transfer(c, window, f, x, g, sigma, bubble, 0, mu, beta).value();
+      const double sums = beta * 4 / unit, vertex = sign * u / (beta * 4), d = part * vertex;
+      const double inside = sum_in_window(of_cluster, window), outside = free.cluster * sums - inside;
+      const double folded = d + vertex / (1 - vertex * outside);
+      for (int j = 0; j < window.size(); ++j)
+        for (int i = 0; i < window.size(); ++i)
+          x(i, j) += of_cluster[i] * of_cluster[j] * folded / (1 - folded * inside);
+      const auto s = solve_transfer(c, window, f, x, g, sigma, bubble, u, mu, beta).value();
+      const double a = sum_in_window(bubble(f, sigma, mu, beta, 128, n_w), all), rest = free.bubble * sums - a;
+      const double whole = a / (1 - d * a) + rest;
+      EXPECT_NEAR(s.lattice * sums, whole / (1 - vertex * whole), 1e-7 * sums) << name_of(of) << part;
+      const double trace = (vertex + d) * a + vertex * rest, determinant = d * vertex * a * rest;
+      const double root = 0.5 * (trace + std::sqrt(trace * trace - 4 * determinant));
+      EXPECT_NEAR(s.leading, std::max(root, 0.0), 1e-7) << name_of(of) << part;
+    }
 }
 
 }  // namespace

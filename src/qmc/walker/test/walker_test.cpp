@@ -58,6 +58,16 @@ TEST(FreePropagator, AgreesWithTheClosedForm) {
                      free_green_tau(dispersion{}(q[0], q[1]) - mu, t, beta) / 4;
           }
           EXPECT_NEAR(p.g0(a, b, tau), exact, 1e-8) << beta << " " << tau;
+          if (tau == 0) continue;
+          // From a to several vertices and back.
+          const double first = tau < 0 ? 0 : tau, taus[] = {first - tau, first - tau};
+          const int sites[] = {b, a};
+          double out[2], back[2];
+          p.g0.both(a, first, sites, taus, out, back);
+          EXPECT_NEAR(out[0], p.g0(a, b, tau), 1e-12);
+          EXPECT_NEAR(back[0], p.g0(b, a, -tau), 1e-12);
+          EXPECT_NEAR(out[1], p.g0(a, a, tau), 1e-12);
+          EXPECT_NEAR(back[1], p.g0(a, a, -tau), 1e-12);
         }
   }
 }
@@ -128,6 +138,7 @@ TEST(SubmatrixWalker, DecidesAsTheRankOneWalker) {
   };
   for (const auto& r : {run{"2x2", 4, 1, 0, 1, 0, 16, 30000},
                         {"2x2", 6, 2, -1, 1, 0, 64, 40000},
+                        {"2x2", 6, 24, 0, 1, 0, 64, 6000},  // N is changed in several parts
                         {"8A", 8, 2, -2, 1, -0.3, 48, 20000},
                         {"1x1", 5, 4, 0.7, 20, 0, 7, 20000}}) {
     const auto p = problem::of(r.cluster, r.u, r.beta, r.mu, {1, r.t_prime});

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "rt/core/scheduler.hpp"
 #include "rt/coroutine.hpp"
 #include "rt/executor.hpp"
 #include "rt/for_loop.hpp"
@@ -169,6 +170,21 @@ TEST(boundaries, pollers_are_called_and_their_tasks_begin) {
     });
     rt.remove_poller(id);
   });
+}
+
+// A wait with pollers polls for some microseconds only, also if the only poller does not read the clock: the timer of
+// the awaited task needs the worker.
+TEST(boundaries, a_poller_that_keeps_the_clock_does_not_hold_a_waiting_worker) {
+  plx::runtime rt({.workers = 1});
+  using plx::detail::scheduler;
+  const auto id = rt.get_scheduler().add_poller([](void*) { return plx::poll_result::idle; }, nullptr,
+                                                scheduler::poll_clock_use::keeps);
+  rt.run([] {
+    auto sleeping = plx::async([] { plx::this_thread::sleep_for(std::chrono::milliseconds(2)); });
+    plx::this_thread::yield();
+    sleeping.get();
+  });
+  rt.remove_poller(id);
 }
 
 // Tasks that yield resume: urgent tasks that wait for children of their own do not alternate forever.

@@ -66,7 +66,7 @@ TEST(deterministic, a_deadlock_is_reported_with_its_seed) {
 }
 
 // Tasks abandoned by a deadlocked run() may resume long after run() has returned.
-TEST(deterministic, tasks_left_by_a_deadlock_can_go_on) {
+TEST(deterministic, tasks_left_by_a_deadlock_can_continue) {
   plx::runtime rt({.workers = 2, .deterministic = true});
   plx::promise<void> p;
   auto f = p.get_future();

@@ -78,7 +78,7 @@ void sleep_until_recorded(runtime& rt) {
   EXPECT_LE(s.waits, sleeps);
 }
 
-TEST(Waits, ANamedMutexIsToldByItsName) {
+TEST(Waits, ANamedMutexIsListedByItsName) {
   runtime rt({.workers = 2});
   mutex m("forces");
   rt.run([&] {
@@ -95,7 +95,7 @@ TEST(Waits, ANamedMutexIsToldByItsName) {
   EXPECT_EQ(s.max_s, s.total_s);
 }
 
-TEST(Waits, AMutexThatIsFreeBooksNothing) {
+TEST(Waits, AFreeMutexRecordsNothing) {
   runtime rt({.workers = 2});
   mutex m("free");
   rt.run([&] {
@@ -104,7 +104,7 @@ TEST(Waits, AMutexThatIsFreeBooksNothing) {
   EXPECT_EQ(waits_for(rt, "mutex").waits, 0u);
 }
 
-TEST(Waits, TwoMutexesAtOneAddressAreToldApartByTheirNames) {
+TEST(Waits, TwoMutexesAtOneAddressAreDistinguishedByTheirNames) {
   runtime rt({.workers = 2});
   std::optional<mutex> m;
   for (const char* name : {"first life", "second life"}) {
@@ -121,7 +121,7 @@ TEST(Waits, TwoMutexesAtOneAddressAreToldApartByTheirNames) {
   EXPECT_EQ(waits_for(rt, "mutex", "second life").waits, 1u);
 }
 
-TEST(Waits, FuturesSleepsAndGroupsAreBookedByKind) {
+TEST(Waits, FuturesSleepsAndGroupsAreRecordedByKind) {
   runtime rt({.workers = 3});
   rt.run([&] {
     sleep_until_recorded(rt);
@@ -164,7 +164,7 @@ TEST(Waits, AChannelIsAChannel) {
   EXPECT_EQ(waits_for(rt, "condition_variable").waits, 0u);
 }
 
-TEST(Waits, LatchesBarriersAndConditionVariablesAreToldByTheirObjects) {
+TEST(Waits, LatchesBarriersAndConditionVariablesAreListedByObject) {
   runtime rt({.workers = 2});
   latch all(1);
   probe::name_object(&all, "all loaded");
@@ -194,7 +194,7 @@ TEST(Waits, LatchesBarriersAndConditionVariablesAreToldByTheirObjects) {
   probe::name_object(&all, "");
 }
 
-TEST(Waits, ACoroutineThatAwaitsIsBookedToo) {
+TEST(Waits, ACoroutineThatAwaitsIsRecordedToo) {
   runtime rt({.workers = 2});
   promise<void> done;
   std::atomic<bool> begun{false};

@@ -51,7 +51,7 @@ std::string thrown_by(F&& f) {
 
 plx::task<int> add(int a, int b) { co_return co_await give(a) + co_await later(b); }
 
-TEST(Task, GivesItsResultToWhoAwaitsIt) {
+TEST(Task, GivesItsResultToTheAwaitingCoroutine) {
   on_every_schedule([] {
     EXPECT_EQ(plx::sync_wait(give(3)), 3);
     EXPECT_EQ(plx::sync_wait(add(1, 2)), 3);
@@ -81,7 +81,7 @@ plx::task<int> caught() {
   }
 }
 
-TEST(Task, ExceptionsGoToWhoAwaits) {
+TEST(Task, ExceptionsReachTheAwaitingCoroutine) {
   on_every_schedule([] {
     EXPECT_EQ(plx::sync_wait(caught()), 5);
     EXPECT_EQ(thrown_by([] { plx::sync_wait(fail("outer")); }), "outer");
@@ -392,7 +392,7 @@ TEST(Measurement, ASpawnedCoroutineHasItsNameAndKeyInAllItsParts) {
 
 // ------------------------------------------------------------------------------------------------------- executors
 
-TEST(Schedule, TheCoroutineGoesOnInTheExecutorsRuntimeAndStays) {
+TEST(Schedule, TheCoroutineContinuesInTheExecutorsRuntimeAndStays) {
   plx::runtime a({.workers = 1, .bind = false}), b({.workers = 2, .bind = false});
   const auto in_a = a.get_executor(), in_b = b.get_executor();
   const auto travels = [&]() -> plx::task<int> {

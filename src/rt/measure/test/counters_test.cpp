@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
@@ -208,8 +209,10 @@ TEST(counters, pollers_have_calls_and_time) {
   EXPECT_EQ(value(rt, "/threads/count/poller-calls"), n);
   EXPECT_EQ(value(rt, "/threads/count/poller-progress"), n / 4);
   EXPECT_GE(value(rt, "/threads/background-work"), n * 2e-4);
-  EXPECT_NEAR(value(rt, "/threads/background-overhead"),
-              value(rt, "/threads/background-work") / value(rt, "/threads/time/func"), 1e-6);
+  EXPECT_TRUE(comes_true([&] {  // once the worker sleeps
+    const double ratio = value(rt, "/threads/background-work") / value(rt, "/threads/time/func");
+    return std::abs(value(rt, "/threads/background-overhead") - ratio) < 1e-6;
+  }));
 }
 
 /// While a worker sleeps between two polls, its time is idle or background, not both.
@@ -218,8 +221,8 @@ TEST(counters, polling_while_idle_is_not_counted_twice) {
   (void)rt.counters();
   // Idle time counts from when the worker found no work: everything counted from now on is after `begin`.
   ASSERT_TRUE(comes_true([&] { return value(rt, "/threads/time/idle") > 0; }));
+  const plx::ticks begin = plx::now_ticks();  // before the values: both grow if this thread loses its core in between
   const double before = value(rt, "/threads/time/idle") + value(rt, "/threads/background-work");
-  const plx::ticks begin = plx::now_ticks();
   static std::atomic<int> calls;
   calls = 0;
   const auto id = rt.add_poller(
@@ -287,10 +290,10 @@ TEST(counters, threads_of_workers_have_context_switches_and_processor_time) {
   EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/context-switches/voluntary") >= 2; }));
   EXPECT_GE(value(rt, "/threads/context-switches/involuntary"), 0);
   EXPECT_TRUE(comes_true([&] { return value(rt, "/scheduler/tasks/active") == 0; }));
-  const double processor_s = value(rt, "/threads/time/processor");
-  if (std::filesystem::exists("/proc/self/schedstat")) {
-    EXPECT_GE(processor_s, 0.03 * 0.999);
+  if (std::filesystem::exists("/proc/self/schedstat")) {  // of a running thread it is out of date
+    EXPECT_TRUE(comes_true([&] { return value(rt, "/threads/time/processor") >= 0.03 * 0.999; }));
   }
+  const double processor_s = value(rt, "/threads/time/processor");
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   EXPECT_LE(processor_s, static_cast<double>(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) + 1.0);

@@ -189,7 +189,7 @@ TEST(measured_graph, what_if_predicts_the_span_of_the_halved_program) {
   const plx::ticks unit = plx::ticks_from(2e-6);
   const plan before = plan::random(7, 60, 40), after = plan::random(7, 60, 20);
   const auto work = [unit](std::uint64_t amount) { spin(amount * unit); };
-  const auto quiet = [unit](double span, const plan& p) { return span < 1.25 * static_cast<double>(p.span() * unit); };
+  const auto quiet = [unit](double span, const plan& p) { return span < 1.05 * static_cast<double>(p.span() * unit); };
   double nearest = 1e9;
   double saved = 0;  // in the closest try
   for (int attempt = 0; attempt < 300 && nearest > 0.1; ++attempt) {

@@ -8,15 +8,18 @@
 #include <set>
 #include <thread>
 
+#include "base/test/timeout_test.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/async.hpp"
 #include "rt/channel.hpp"
+#include "rt/core/worker.hpp"
 #include "rt/coroutine.hpp"
 #include "rt/dataflow.hpp"
 #include "rt/task_group.hpp"
 #include "rt/test/every_schedule_test.hpp"
 #include "rt/thread.hpp"
 #include "rt/when.hpp"
+#include "trace/trace_graph.hpp"
 
 namespace {
 
@@ -128,7 +131,7 @@ keys with(keys some, const keys& more) {
   return some;
 }
 
-TEST(origin, a_task_comes_from_who_made_it_and_its_reader_from_it) {
+TEST(origin, a_task_comes_from_its_creator_and_its_reader_from_it) {
   trace_on_every_schedule(
       [] {
         auto a = plx::async(with_key(1), [] { return 1; });
@@ -179,7 +182,7 @@ TEST(origin, all_inputs_of_when_all_and_dataflow_are_parents) {
       });
 }
 
-TEST(origin, what_runs_in_the_frame_of_who_completes_a_result_is_its_part) {
+TEST(origin, inline_continuations_are_part_of_the_completing_task) {
   trace_on_every_schedule(
       [] {
         auto a = plx::async(with_key(1), [] { return 1; });
@@ -270,6 +273,35 @@ TEST(origin, what_a_thread_runs_comes_from_what_it_has_seen) {
   });
 }
 
+/// As if the task had become ready by the clock of a core that is ahead of this one.
+void begin_later() {
+  plx::detail::worker& w = *plx::detail::this_worker();
+  w.boundary = std::max(w.boundary, plx::now_ticks()) + plx::ticks_from(1e-3);
+}
+
+TEST(origin, a_core_whose_clock_is_behind_loses_no_edge) {
+  with_every_runtime([](plx::runtime& rt) {
+    rt.recorder().trace(true, 1u << 12);
+    rt.run(with_key(1), [] {
+      begin_later();
+      plx::shared_future<void> first = plx::async(with_key(2), [] { begin_later(); }).share();
+      plx::future<void> second = first.then(with_key(3), [](auto&&) { begin_later(); });
+      plx::future<void> third = plx::async(with_key(4), [] { begin_later(); });
+      plx::dataflow(
+          with_key(5), [](auto&&...) { begin_later(); }, first, std::move(second), std::move(third))
+          .get();
+    });
+    rt.run(with_key(6), [] { plx::async(with_key(7), [] {}).get(); });
+    const probe::trace_data trace = trace_of_all(rt.recorder());
+    const graph g(trace);
+    g.check();
+    EXPECT_EQ(probe::trace_graph(trace).missing().against_time, 0u);
+    EXPECT_EQ(g.parents(1), keys({5}));
+    EXPECT_EQ(g.parents(6), keys({1, 7}));
+    rt.recorder().trace(false);
+  });
+}
+
 TEST(origin, the_span_is_the_longest_chain) {
   plx::runtime rt({.workers = 2, .bind = false});
   rt.recorder().paths(true);
@@ -286,13 +318,13 @@ TEST(origin, the_span_is_the_longest_chain) {
     chain.get();
     beside.get();
   });
-  const double wall_s = plx::seconds(plx::now_ticks() - begin);
-  EXPECT_GE(rt.recorder().span_s(), 10e-3);
-  EXPECT_LE(rt.recorder().span_s(), wall_s);
+  ASSERT_TRUE(plx::comes_true([&] { return rt.recorder().span_s() >= 10e-3; }));  // accounted after run()
+  const double span_s = rt.recorder().span_s();
+  EXPECT_LE(span_s, plx::seconds(plx::now_ticks() - begin));
   rt.recorder().paths(false);
 }
 
-TEST(origin, tasks_that_lay_ready_are_sampled_without_being_asked_for) {
+TEST(origin, ready_tasks_are_sampled_by_default) {
   plx::runtime rt({.workers = 1, .bind = false});
   rt.run([] {
     std::vector<plx::future<void>> all;
@@ -314,7 +346,7 @@ struct counting_observer final : probe::task_observer {
   std::array<std::atomic<unsigned>, 5> seen{};
 };
 
-TEST(origin, an_observer_is_told_of_each_event) {
+TEST(origin, an_observer_gets_each_event) {
   using kind = probe::task_event_kind;
   counting_observer observer;  // outlives the runtimes
   unsigned runs = 0;

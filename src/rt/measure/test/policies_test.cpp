@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-TEST(runtime_policies, a_periodic_one_decides_and_the_run_folder_tells) {
+TEST(runtime_policies, a_periodic_one_decides_and_the_run_folder_shows_it) {
   const std::string folder = probe::temporary_path("runtime_policies");
   std::filesystem::remove_all(folder);
   {

@@ -63,7 +63,7 @@ TEST(sliding_semaphore, opens_at_the_difference_and_not_before) {
   });
 }
 
-TEST(sliding_semaphore, signal_all_lets_those_pass_who_wait) {
+TEST(sliding_semaphore, signal_all_lets_all_waiting_tasks_pass) {
   on_every_schedule([] {
     plx::sliding_semaphore s(1);
     std::atomic<int> passed{0};

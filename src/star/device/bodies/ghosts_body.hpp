@@ -6,16 +6,15 @@
 // Example: star/device/test/device_gas_test.cpp
 #pragma once
 
-#include "star/device/bodies/block_cell.hpp"
 #include "star/device/bodies/body.hpp"
-#include "star/device/bodies/level_cell.hpp"
+#include "star/device/bodies/cells.hpp"
 #include "star/hydro/kernel/kernel_spin.hpp"
 #include "star/hydro/kernel/kernel_update.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 
 // ---- A block with three layers of ghost cells, or the same at half the resolution (a coarse tile), filled by the
-// threads of a group together. It computes what mesh/between/gather.cpp computes. Arguments: with n, n_var, source,
+// threads of a group together. It computes what mesh/between/gather.cpp computes. Arguments: with n, fields, source,
 // inflow, side and coarse_tiles, as device::ghosts_arguments.
 //
 // Cost: a read and a write per value; 15 operations for a mean.
@@ -45,7 +44,7 @@ PLX_INLINE void fill_coarse(const Arguments& a, const tile_view& tile, const dev
   const int n = a.n, wx = f.hi[0] - f.lo[0], wy = f.hi[1] - f.lo[1], wz = f.hi[2] - f.lo[2], cells = wx * wy * wz;
   const std::ptrdiff_t plane = static_cast<std::ptrdiff_t>(n) * n, volume = plane * n;
   const int scale = f.mean != 0 ? 2 : 1;
-  for (int e = thread; e < cells * a.n_var; e += threads) {
+  for (int e = thread; e < cells * a.fields.count; e += threads) {
     const int v = e / cells, c = e % cells;
     const int i = f.lo[0] + c % wx, j = f.lo[1] + c / wx % wy, k = f.lo[2] + c / (wx * wy);
     const double* from = a.source + f.source + v * volume + (scale * i + f.shift[0]) + (scale * j + f.shift[1]) * n +
@@ -56,10 +55,9 @@ PLX_INLINE void fill_coarse(const Arguments& a, const tile_view& tile, const dev
 }
 
 /// Fills the ghost cells outside a boundary of the domain, on the whole width of a tile of n cells. Called face by
-/// face. `spin`: spin_variable().
+/// face.
 template <class Arguments>
-PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, int face, int spin, int thread,
-                            int threads) {
+PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, int face, int thread, int threads) {
   const int axis = face / 2, w = tile.width;
   const bool upper = face % 2 != 0;
   const std::ptrdiff_t step[3] = {1, w, tile.plane};
@@ -67,17 +65,17 @@ PLX_INLINE void fill_beyond(const Arguments& a, const tile_view& tile, int n, in
   const std::ptrdiff_t outward = upper ? step[axis] : -step[axis];
   const auto kind = static_cast<device::ghosts_from>(a.side[face]);
   double* start = tile.first + (upper ? n - 1 : 0) * step[axis] - ghost_depth * (sa + sb);
-  for (int e = thread; e < w * w * a.n_var; e += threads) {
+  for (int e = thread; e < w * w * a.fields.count; e += threads) {
     const int v = e / (w * w), c = e % (w * w);
     double* edge = start + v * tile.volume + c % w * sa + c / w * sb;
-    const bool normal = v == i_momentum + axis;
+    const bool normal = a.fields.is_normal_to(v, axis);
     for (int layer = 1; layer <= ghost_depth; ++layer) {
       double value = edge[0];
       if (kind == device::ghosts_from::inflow) {
-        value = a.inflow[face * a.n_var + v];
+        value = a.inflow[face * a.fields.count + v];
       } else if (kind == device::ghosts_from::reflecting) {
         value = edge[(1 - layer) * outward];
-        if (normal || turns_spin(v, spin, axis)) value = -value;
+        if (a.fields.changes_sign_at(v, axis)) value = -value;
       } else if (normal && kind == device::ghosts_from::outflow) {
         value = upper ? vabs(value) : -vabs(value);
       }
@@ -113,7 +111,7 @@ struct ghosts_body {
     } else if constexpr (phase < 7) {
       constexpr int f = phase - 1;
       if (item.coarser != 0 && (item.beyond >> f & 1) != 0)
-        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, f, a.spin, thread, threads);
+        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, f, thread, threads);
     } else if constexpr (phase == 7) {
       for (int f = 0; f < 6; ++f)
         if ((item.coarser >> f & 1) != 0) prolong(a, item, f, thread);
@@ -141,7 +139,7 @@ struct ghosts_body {
     const widths w = slab_widths(n, axis);
     const int cells = ghost_depth * n * n;
     double* to = slab(a, item, face);
-    for (int e = thread; e < cells * a.n_var; e += threads) {
+    for (int e = thread; e < cells * a.fields.count; e += threads) {
       const int v = e / cells, c = e % cells;
       int x[3] = {c % w.x, c / w.x % w.y, c / (w.x * w.y)};
       int child = 0, bit = 0;
@@ -185,11 +183,11 @@ struct ghosts_body {
     const std::ptrdiff_t slab_volume = static_cast<std::ptrdiff_t>(ghost_depth) * a.n * a.n;
     const int cells = layers * (a.n / 2) * (a.n / 2);
     double* to = slab(a, item, face);
-    for (int e = thread; e < cells * groups_of_variables(a.n_var, a.n_species); e += threads) {
+    for (int e = thread; e < cells * a.fields.groups; e += threads) {
       const coarse_cell c = coarse_cell_of(a.n, face, e % cells);
       const double* at = tile.first + c.x[0] + c.x[1] * step[1] + c.x[2] * step[2];
       children_of_group(
-          e / cells, a.n_species, a.central,
+          e / cells, a.fields, a.central,
           [&](int v) { return cell_and_near_at(at + v * tile.volume, step[1], step[2]); },
           [&](int v, const double(&child)[8]) {
             for (int d = 0; d < 8; ++d) {
@@ -213,8 +211,7 @@ struct ghosts_body {
         child[d] = place >= 0 ? to + place : nullptr;
       }
       const double* at = tile.first + c.x[0] + static_cast<std::ptrdiff_t>(c.x[1]) * tile.width + c.x[2] * tile.plane;
-      limit_stored_children(a.n_var, a.n_species, at, tile.width, tile.plane, tile.volume, a.central, child,
-                            slab_volume);
+      limit_stored_children(a.fields, at, tile.width, tile.plane, tile.volume, a.central, child, slab_volume);
     }
   }
 };
@@ -248,14 +245,14 @@ struct tiles_body {
         fill_coarse(a, coarse_tile(a, item.coarse_tile), a.fills[b], thread, threads);
     } else if constexpr (phase < 7) {
       if (item.coarser != 0 && (item.beyond >> (phase - 1) & 1) != 0)
-        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, phase - 1, spin_variable(a.hydro), thread, threads);
+        fill_beyond(a, coarse_tile(a, item.coarse_tile), a.n / 2, phase - 1, thread, threads);
     } else if constexpr (phase == 7) {
       if (item.coarser != 0) prolong(a, item, tile, thread);
     } else if constexpr (phase == 8) {
       if (item.coarser != 0) limit(a, item, tile, thread);
     } else if constexpr (phase < 15) {
       if ((item.beyond >> (phase - 9) & 1) != 0) {
-        fill_beyond(a, tile, a.n, phase - 9, spin_variable(a.hydro), thread, threads);
+        fill_beyond(a, tile, a.n, phase - 9, thread, threads);
         if (a.given != nullptr && a.side[phase - 9] == static_cast<std::int32_t>(device::ghosts_from::given))
           fill_given(a, group, tile, phase - 9, thread);
       }
@@ -289,7 +286,7 @@ struct tiles_body {
       if ((item.same >> d & 1) != 0) {
         const double* from = a.source + item.from[d][0] + (x[0] - part_of(x[0], n) * n) +
                              (x[1] - part_of(x[1], n) * n) * n + (x[2] - part_of(x[2], n) * n) * plane;
-        for (int v = 0; v < a.n_var; ++v) to[v * tile.volume] = from[v * volume];
+        for (int v = 0; v < a.fields.count; ++v) to[v * tile.volume] = from[v * volume];
       } else if ((item.finer >> d & 1) != 0) {
         int child = 0, bit = 0, fine[3];
         for (int axis = 0; axis < 3; ++axis) {
@@ -298,7 +295,7 @@ struct tiles_body {
           if (part == 0) child |= half << bit++;
         }
         const double* from = a.source + item.from[d][child] + fine[0] + fine[1] * n + fine[2] * plane;
-        for (int v = 0; v < a.n_var; ++v) to[v * tile.volume] = mean_of_eight(from + v * volume, n, plane);
+        for (int v = 0; v < a.fields.count; ++v) to[v * tile.volume] = mean_of_eight(from + v * volume, n, plane);
       }
     }
   }
@@ -337,12 +334,12 @@ struct tiles_body {
   PLX_INLINE static void prolong(const arguments& a, const device::tile_item& item, const tile_view& tile, int thread) {
     const tile_view coarse = coarse_tile(a, item.coarse_tile);
     const coarse_cube in = coarse_cells(a.n);
-    for (int e = thread; e < in.cells * groups_of_variables(a.n_var, a.hydro.n_species); e += threads) {
+    for (int e = thread; e < in.cells * a.fields.groups; e += threads) {
       const coarse_cell c = coarse_cell_of(a, item, in, e % in.cells);
       if (!c.is_coarser) continue;
       const double* at = at_coarse(coarse, c);
       children_of_group(
-          e / in.cells, a.hydro.n_species, a.central,
+          e / in.cells, a.fields, a.central,
           [&](int v) { return cell_and_near_at(at + v * coarse.volume, coarse.width, coarse.plane); },
           [&](int v, const double(&child)[8]) {
             for (int d = 0; d < 8; ++d)
@@ -359,8 +356,8 @@ struct tiles_body {
       if (!c.is_coarser) continue;
       double* child[8];
       for (int d = 0; d < 8; ++d) child[d] = child_of(tile, a.n, c, d);
-      limit_stored_children(a.n_var, a.hydro.n_species, at_coarse(coarse, c), coarse.width, coarse.plane, coarse.volume,
-                            a.central, child, tile.volume);
+      limit_stored_children(a.fields, at_coarse(coarse, c), coarse.width, coarse.plane, coarse.volume, a.central, child,
+                            tile.volume);
     }
   }
 
@@ -372,7 +369,7 @@ struct tiles_body {
     const std::ptrdiff_t step[3] = {1, w, tile.plane}, outward = upper ? step[axis] : -step[axis];
     const std::ptrdiff_t volume = static_cast<std::ptrdiff_t>(ghost_depth) * n * n;
     const double* given = a.given + a.blocks[group].face[face].origin;
-    for (int e = thread; e < w * w * a.n_var; e += threads) {
+    for (int e = thread; e < w * w * a.fields.count; e += threads) {
       const int v = e / (w * w), s = e % w - ghost_depth, t = e / w % w - ghost_depth;
       if (part_of(s, n) != 0 || part_of(t, n) != 0) continue;
       double* edge = tile.first + v * tile.volume + (upper ? n - 1 : 0) * step[axis] + s * step[ta] + t * step[tb];
@@ -382,7 +379,9 @@ struct tiles_body {
                                       : axis == 1 ? (t * ghost_depth + along) * n + s
                                                   : (along * n + t) * n + s);
         const double mirrored = edge[(1 - layer) * outward];
-        edge[layer * outward] = *from > 0.0 ? from[v * volume] : v == i_momentum + axis ? -mirrored : mirrored;
+        edge[layer * outward] = *from > 0.0                         ? from[v * volume]
+                                : a.fields.changes_sign_at(v, axis) ? -mirrored
+                                                                    : mirrored;
       }
     }
   }

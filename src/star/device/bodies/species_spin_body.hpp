@@ -86,6 +86,7 @@ struct species_body : box_body<species_body> {
     const int n_species = a.hydro.n_species;
     const std::ptrdiff_t volume = std::ptrdiff_t{a.n} * a.n * a.n;
     const double step = a.control->dt / b.block.place.dx, weight = a.weight;
+    tally sums;
     for (int e = thread; e < box_cells; e += threads) {
       const int i = e % box_edge, j = e / box_edge % box_edge, k = e / box_lines;
       const int cell = ((b.z0 + k) * a.n + b.y0 + j) * a.n + b.x0 + i;
@@ -102,9 +103,12 @@ struct species_body : box_body<species_body> {
         a.target[place] = u_new;
         finite = finite + u_new * 0.0;
       }
-      settle_species(a.target + at, volume, n_species, a.target[at]);
+      settle_species(
+          a.target + at, volume, n_species, a.target[at], every_lane,
+          [&] { return target_of_group(a.added, b.group, a.hydro, b.block.place.dx, nullptr); }, sums);
       if (not_less(vabs(finite), 1.0)) lower_to(&a.reports[b.position].bad, device::bad_key(a.stage, 0, cell));
     }
+    if (sums.added_terms != 0) add_to(&a.reports[b.position].added_terms, static_cast<std::uint64_t>(sums.added_terms));
   }
 };
 

@@ -15,7 +15,9 @@
 // Example: star/device/test/device_gas_test.cpp
 #pragma once
 
-#include "star/device/bodies/block_cell.hpp"
+#include <type_traits>
+
+#include "star/device/bodies/cells.hpp"
 #include "star/device/bodies/stage_box.hpp"
 #include "star/hydro/kernel/kernel_positive.hpp"
 #include "star/hydro/kernel/kernel_spin.hpp"
@@ -28,7 +30,13 @@ constexpr int box_row = box_edge + 1, box_plane = box_edge * box_row, box_double
 PLX_INLINE int in_box(int i, int j, int k) { return k * box_plane + j * box_row + i; }
 PLX_INLINE int box_step(int axis) { return axis == 0 ? 1 : axis == 1 ? box_row : box_plane; }
 
-template <reconstruction scheme, riemann_solver solver, class Eos>
+/// True if the stage has no spin or species, no rotating frame and no potential.
+inline bool is_gas_alone(const device::stage_arguments& a) {
+  return a.kept == nullptr && !a.hydro.spin && a.hydro.omega == 0.0 && a.potential == nullptr;
+}
+
+/// `gas_alone`: requires is_gas_alone(); has fewer branches in its loop over faces.
+template <reconstruction scheme, riemann_solver solver, class Eos, bool gas_alone = false>
 struct stage_body {
   using arguments = device::stage_arguments;
   static constexpr int threads = 3 * box_lines, phases = 3;
@@ -129,7 +137,8 @@ struct stage_body {
     }
     const Eos eos(a.hydro.eos);
     const double dt_dx = a.control->dt / b.block.place.dx;
-    const double* phi = axis == 0   ? potential_at(a, b, 0, s, t)
+    const double* phi = gas_alone   ? nullptr
+                        : axis == 0 ? potential_at(a, b, 0, s, t)
                         : axis == 1 ? potential_at(a, b, s, 0, t)
                                     : potential_at(a, b, s, t, 0);
     const int phi_step = axis == 0 ? 1 : axis == 1 ? a.n + 4 : (a.n + 4) * (a.n + 4);
@@ -149,21 +158,21 @@ struct stage_body {
           window[v].template step<true>(next[l.variable[v]], lower[v], upper[v]);
       }
       if (c >= 0) {
-        if (a.hydro.spin) turn(a, b, axis, c, s, t, left, lower);
+        if (!gas_alone && a.hydro.spin) turn(a, b, axis, c, s, t, left, lower);
         face_flux f = solve<solver>(face_state{left[0], left[1], left[2], left[3], left[4]},
                                     face_state{lower[0], lower[1], lower[2], lower[3], lower[4]}, eos);
         const bool limited = keep_positive<skips_similar<scheme>>(cell_below, cell, eos, dt_dx, f),
                    from_above = less(f.mass, 0.0);
         const double upwind =
             limited ? select(from_above, tracer, tracer_below) : select(from_above, lower[i_tracer], left[i_tracer]);
-        if (a.hydro.omega != 0.0)
+        if (!gas_alone && a.hydro.omega != 0.0)
           f = in_inertial_frame(f, axis,
                                 velocity_of_face(a, b, axis, axis == 0 ? c : s,
                                                  axis == 1   ? c
                                                  : axis == 0 ? s
                                                              : t));
         const double flux[gas_variables] = {f.mass, f.n, f.t, f.b, f.energy, f.mass * upwind};
-        keep_flux_inside(a, b, axis, c, s, t, flux);
+        if (!gas_alone) keep_flux_inside(a, b, axis, c, s, t, flux);
         face_work work{};
         if (phi != nullptr) {
           const double* at = phi + c * phi_step;
@@ -239,6 +248,14 @@ struct stage_body {
     report_cells(a.reports[b.position], a.last, a.stage, 0, sums);
   }
 };
+
+/// Calls f<Body>() with the stage_body of a stage. The other equations of state are those of stars, with a potential.
+template <reconstruction scheme, riemann_solver solver, class Eos, class F>
+void with_stage_body(const device::stage_arguments& a, F&& f) {
+  if constexpr (std::is_same_v<Eos, ideal_gas>)
+    if (is_gas_alone(a)) return f.template operator()<stage_body<scheme, solver, Eos, true>>();
+  f.template operator()<stage_body<scheme, solver, Eos>>();
+}
 
 }  // namespace
 }  // namespace plx::star::PLX_HYDRO_ISA

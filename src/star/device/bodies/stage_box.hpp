@@ -6,8 +6,8 @@
 // Example: star/device/bodies/stage_body.hpp
 #pragma once
 
-#include "star/device/bodies/block_cell.hpp"
 #include "star/device/bodies/body.hpp"
+#include "star/device/bodies/cells.hpp"
 #include "star/hydro/kernel/kernel_reconstruct.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
@@ -103,10 +103,7 @@ PLX_INLINE mesh_velocity velocity_of_face(const device::stage_arguments& a, cons
 
 /// The potential at cell (i, j, k) of the box, two layers around it included, or nullptr: none.
 PLX_INLINE const double* potential_at(const device::stage_arguments& a, const stage_box& b, int i, int j, int k) {
-  if (a.potential == nullptr) return nullptr;
-  const std::int64_t edge = a.n + 4;
-  return a.potential + a.potential_rows[b.block.slot] * (edge * edge * edge) +
-         ((b.z0 + k + 2) * edge + b.y0 + j + 2) * edge + b.x0 + i + 2;
+  return potential_in(a, b.block, b.x0 + i, b.y0 + j, b.z0 + k);
 }
 
 /// Stores the work of gravity along an axis in cell (i, j, k) of the box.
@@ -179,7 +176,10 @@ PLX_INLINE void update_cell(const device::stage_arguments& a, const stage_box& b
   }
   settle<Eos>(
       p, u_new, 1, finite, energy_around(energy), cell, every_lane,
-      [&](int axis) { return b.block.place.centre(axis, axis == 0 ? b.x0 + i : b.y0 + j); }, sums);
+      [&](int axis) {
+        return b.block.place.centre(axis, axis == 0 ? b.x0 + i : axis == 1 ? b.y0 + j : b.z0 + k);
+      },
+      [&] { return target_of_group(a.added, b.group, a.hydro, b.block.place.dx, potential_at(a, b, i, j, k)); }, sums);
   double* target = a.target + b.block.values + cell;
   PLX_UNROLL
   for (int v = 0; v < gas_variables; ++v) target[v * volume] = u_new[v];

@@ -5,7 +5,6 @@
 
 #include "base/log.hpp"
 #include "gpu/buffer.hpp"
-#include "gpu/cpu/cpu_backend.hpp"
 #include "rt/runtime.hpp"
 
 namespace plx::star::device {
@@ -96,7 +95,5 @@ struct own_machine final : private own_device, public machine {
 std::unique_ptr<machine> make_machine(const gpu::backend& b, int index) {
   return std::make_unique<own_machine>(b, index);
 }
-std::unique_ptr<machine> make_cpu_machine() { return make_machine(gpu::cpu::table()); }
-std::unique_ptr<machine> make_cuda_machine() { return make_machine(gpu::find_backend("cuda")); }
 
 }  // namespace plx::star::device

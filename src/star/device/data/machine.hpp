@@ -1,5 +1,5 @@
-// A device of plx::gpu with one stream, on which a device_gas runs. On the backend `cpu` everything works in the same
-// way, in host memory.
+// A device of plx::gpu with one stream, on which a device_gas runs, and arrays in its memory. On the backend `cpu`
+// everything works in the same way, in host memory.
 //
 // Thread safety: one thread at a time. Errors: gpu::error, thrown; after a device is lost, by every call. Cost: that of
 // gpu::stream; each allocation is made by the device.
@@ -8,10 +8,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "gpu/error.hpp"
 #include "gpu/stream.hpp"
 
 namespace plx::star::device {
@@ -74,8 +76,88 @@ class machine {
 /// A machine with its own device and a runtime of one worker that polls it: for tests and benchmarks. Errors: throws
 /// gpu::error with one line if there is no device or no driver.
 std::unique_ptr<machine> make_machine(const gpu::backend& b, int index = 0);
-std::unique_ptr<machine> make_cpu_machine();
-/// Errors: also throws gpu::error if this program was built without the backend.
-std::unique_ptr<machine> make_cuda_machine();
+
+/// An array in the memory of a machine, which grows and never shrinks. It allocates a quarter more than requested, if
+/// there is enough memory. Thread safety: none. Cost: an allocation when it grows.
+template <class T>
+class device_memory {
+ public:
+  device_memory() = default;
+  ~device_memory() { free(); }
+  device_memory(device_memory&& o) noexcept
+      : on_(o.on_), data_(std::exchange(o.data_, nullptr)), room_(std::exchange(o.room_, 0)) {}
+  device_memory& operator=(device_memory&& o) noexcept {
+    std::swap(on_, o.on_), std::swap(data_, o.data_), std::swap(room_, o.room_);
+    return *this;
+  }
+
+  /// Ensures room for `count` values; the content is lost if the memory grows. Errors: gpu::error; the array is then
+  /// empty.
+  void reserve(machine& on, std::size_t count) {
+    if (on_ != nullptr && count <= room_) return;
+    free();
+    on_ = &on;
+    const std::size_t more = count + count / 4;
+    try {
+      take(on, more);
+    } catch (const gpu::error& e) {
+      if (e.kind() != gpu::failure::out_of_memory || more == count) throw;
+      take(on, count);
+    }
+  }
+  /// The same, but keeps the first `kept` values. In the order of the stream; waits if the memory grows.
+  void grow(machine& on, std::size_t count, std::size_t kept) {
+    if (on_ != nullptr && count <= room_) return;
+    device_memory larger;
+    larger.reserve(on, count);
+    if (kept > 0) on.within_device(larger.data(), data_, kept * sizeof(T));
+    on.synchronize();
+    *this = std::move(larger);
+  }
+  /// Copies these values to the device, in the order of the stream; `from` may be reused at once.
+  void set(machine& on, std::span<const T> from) {
+    reserve(on, from.size());
+    if (!from.empty()) on.to_device(data_, from.data(), from.size_bytes());
+  }
+  /// Returns the first `count` values; waits.
+  std::vector<T> get(std::size_t count) const {
+    std::vector<T> values(count);
+    if (count == 0) return values;
+    on_->from_device(values.data(), data_, count * sizeof(T));
+    on_->synchronize();
+    return values;
+  }
+
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+  std::size_t room() const { return room_; }
+
+ private:
+  void take(machine& on, std::size_t count) {
+    data_ = static_cast<T*>(on.allocate(count * sizeof(T)));
+    room_ = count;
+  }
+  void free() noexcept {
+    if (data_ != nullptr) on_->release(data_);
+    data_ = nullptr;
+    room_ = 0;
+  }
+
+  machine* on_ = nullptr;
+  T* data_ = nullptr;
+  std::size_t room_ = 0;
+};
 
 }  // namespace plx::star::device
+
+namespace plx::star {
+
+/// The device of a locality, with its stream. Members in order of construction. Errors: gpu::error, thrown.
+struct run_device {
+  run_device(runtime& rt, const gpu::backend& b, int index) : device(rt, b, index), machine(device) {}
+
+  gpu::device device;
+  device::machine machine;
+};
+
+}  // namespace plx::star

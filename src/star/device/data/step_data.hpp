@@ -2,15 +2,52 @@
 // mesh, renewed after each regrid; offsets count doubles.
 //
 // Thread safety: values. Cost: 200 bytes per block, 1.1 KB with tiles.
-// Example: star/device/test/device_gas_test.cpp
+// Example: star/device/test/device_gas_test.cpp, star/test/time_step_test.cpp
 #pragma once
 
 #include <cstdint>
 
-#include "star/device/data/step_rule.hpp"
+#include "mesh/field/field_info.hpp"
 #include "star/hydro/parameters.hpp"
 
 namespace plx::star::device {
+
+using star::exact_limbs;
+
+// ---- the length of the next time step, computed by the host and by a device's kernel from the same text
+
+/// The limits of a time step; see the options run.dt_... and hydro.cfl.
+struct step_rule {
+  double cfl = 0.9;
+  double t_end = 0.0;         ///< met exactly; the last two steps have equal length instead of one being tiny
+  double first_factor = 1.0;  ///< of the first step
+  double growth = 0.0;        ///< largest ratio of a step to the one before; 0: no limit
+  double shortest = 0.0;      ///< shorter steps end the run, except for the last ones before t_end
+  double longest = 0.0;       ///< 0: no limit
+};
+
+/// The state that the next step depends on.
+struct step_state {
+  double time = 0.0, last_dt = 0.0;
+  double signal_rate = 0.0;  ///< largest sum over axes of (|v| + c) / dx
+  std::int64_t steps = 0;
+};
+
+/// The time step by all rules but t_end and `shortest`.
+[[gnu::always_inline]] PLX_DEVICE static inline double free_dt(const step_rule& r, const step_state& s) {
+  double dt = s.signal_rate > 0.0 ? r.cfl / s.signal_rate : r.t_end - s.time;
+  if (s.steps == 0) dt = dt * r.first_factor;
+  if (r.growth > 0.0 && s.last_dt > 0.0 && dt > r.growth * s.last_dt) dt = r.growth * s.last_dt;
+  return r.longest > 0.0 && dt > r.longest ? r.longest : dt;
+}
+
+/// The time step; 0 if it would be shorter than `shortest` or would not advance the time.
+[[gnu::always_inline]] PLX_DEVICE static inline double next_dt(const step_rule& r, const step_state& s) {
+  const double remaining = r.t_end - s.time, free = free_dt(r, s);
+  if (free < r.shortest) return 0.0;
+  const double dt = free >= remaining ? remaining : 2.0 * free > remaining ? 0.5 * remaining : free;
+  return dt > 0.0 && s.time + dt > s.time ? dt : 0.0;
+}
 
 /// The source of the ghost cells across a face.
 enum class ghosts_from : std::int32_t {
@@ -50,6 +87,7 @@ struct block_report {
   std::uint64_t speed_bits = 0;  ///< largest |v| + c of the last stage
   std::uint64_t bad = no_bad;    ///< smallest bad_key
   std::uint64_t density_floors = 0, pressure_floors = 0, input_floors = 0;
+  std::uint64_t added_terms = 0;  ///< to the sums of what floors have added
 
   static constexpr std::uint64_t no_bad = ~std::uint64_t{0};
 };
@@ -83,7 +121,11 @@ enum stop_reason : std::int32_t { going_on = 0, at_end = 1, bad_state = 2, no_pr
 struct step_record {
   double time = 0.0, dt = 0.0;
   std::int64_t density_floors = 0, pressure_floors = 0, input_floors = 0;
+  std::int64_t added_terms = 0;  ///< in this step: not 0 if floors have changed the integrals of variables
 };
+
+/// Sums of what floors add are spread over this number of copies, by group of threads.
+inline constexpr int added_copies = 16;
 
 /// One Runge-Kutta stage of all blocks. Shapes: arenas: [block][n_var][n][n][n] at block_item::values.
 struct stage_arguments {
@@ -111,6 +153,7 @@ struct stage_arguments {
   const double* tiles = nullptr;  ///< tiles_arguments::tiles, in place of slabs; or nullptr: tile_reach_of()
   double* parts = nullptr;        ///< of full3d: scratch, full3d_part_doubles for each box of 8^3 cells
   double* kept = nullptr;         ///< with species or spin: scratch, kept_doubles() for each box; or nullptr
+  floor_sums added;               ///< [added_copies][n_var]
 };
 
 /// Fluxes that are kept through all faces of a box: of the mass, with spin of the momentum, then of each species and of
@@ -143,8 +186,8 @@ struct level_item {
 
 /// Ghost cells from other levels, of all blocks that have such neighbours. Shapes: as stage_arguments.
 struct ghosts_arguments {
-  int n = 8, n_var = 0, n_species = 0, n_items = 0;
-  int spin = -1;              ///< spin_variable()
+  mesh::field_table fields;
+  int n = 8, n_items = 0;
   bool central = false;       ///< the limiter of the prolongation: mesh::limiter::central, or minmod
   std::int32_t side[6] = {};  ///< ghosts_from, by face of the domain
   const double* source = nullptr;
@@ -182,7 +225,8 @@ constexpr int tile_variables(const hydro_parameters& p) { return tile_energy(p) 
 /// Tiles of all blocks. Shapes: tiles: [block][tile_variables][n + 6][n + 6][n + 6].
 struct tiles_arguments {
   hydro_parameters hydro;
-  int n = 8, n_var = 0, n_blocks = 0;
+  mesh::field_table fields;
+  int n = 8, n_blocks = 0;
   bool central = false;
   std::int32_t side[6] = {};
   const double* source = nullptr;
@@ -214,6 +258,10 @@ struct correction_arguments {
   const correction_item* items = nullptr;
   block_report* reports = nullptr;
   const step_control* control = nullptr;
+  // As stage_arguments:
+  const double* potential = nullptr;
+  const std::int32_t* potential_rows = nullptr;
+  floor_sums added;
 };
 
 /// A face of a block on the boundary of the domain, for the outflow: mesh/field/face_fluxes.hpp.
@@ -242,6 +290,10 @@ struct finish_arguments {
   step_control* control = nullptr;
   int steps_kept = 1;
   step_record* records = nullptr;  ///< step s at s % steps_kept
+  // Sums of what floors have added: moved from the copies, which are then zero, to the record of a step that succeeded.
+  int n_var = 0;
+  exact_limbs* added = nullptr;           ///< [added_copies][n_var]; nullptr: none
+  exact_limbs* added_of_steps = nullptr;  ///< [steps_kept][n_var]
 };
 
 /// A box of cells of a block, and its position in a message, [variable][k][j][i]; or a face of fluxes.
@@ -263,10 +315,8 @@ struct copy_arguments {
   const copy_item* items = nullptr;
 };
 
-// ---- Input and output of the kernels between steps: refinement criteria, values of new blocks, totals. As
-// step_data.hpp.
-//
-// Cost: some 100 bytes per new block.
+// ---- input and output of the kernels between steps: refinement criteria, values of new blocks, totals; some 100 bytes
+// per new block
 
 /// The marks of a block's cells, as two words of bits: the directions that marked cells reach (0 to 26, 13 the block
 /// itself), and this one if a cell forbids coarsening; and the directions that cells reach which would be marked in a
@@ -314,7 +364,8 @@ struct merged_item {
   double dx = 1.0;  ///< width of the old blocks' cells
 };
 struct move_arguments {
-  int n = 8, n_var = 0, n_species = 0, n_children = 0, n_merged = 0;
+  mesh::field_table fields;
+  int n = 8, n_children = 0, n_merged = 0;
   int spin = -1;         ///< spin_variable()
   bool central = false;  ///< as ghosts_arguments
   double* source = nullptr;
@@ -339,12 +390,7 @@ struct check_arguments {
   const step_control* control = nullptr;
   int stage = 0;
   bool last = true;
-};
-
-/// A sum of doubles in the form of num/exact_sum.hpp, with the same number of limbs.
-struct exact_limbs {
-  static constexpr int count = 70;
-  std::int64_t limb[count] = {};
+  floor_sums added;  ///< as stage_arguments
 };
 
 /// Totals of all variables, of the angular momentum in place of the spin, as in star/state/gas.cpp.

@@ -176,7 +176,7 @@ TEST_P(DeviceGas, RatesAndValuesAreThoseOfTheLastGoodStep) {
   EXPECT_EQ(c.now.signal_rate, signal_rate);
   const std::vector<double> rates = gas.signal_rates();
   for (const mesh::slot_id slot : mesh.blocks()) EXPECT_EQ(rates[slot], cpu.signal_rate[slot]) << slot;
-  mesh::arena here(mesh_variables(o.hydro), mesh.block_size());
+  mesh::arena here(fields_of(o.hydro), mesh.block_size());
   here.resize(mesh.slot_count());
   gas.download(here);
   EXPECT_EQ(compare(mesh, cpu.now, here).values, 0);

@@ -136,7 +136,7 @@ std::string differences_of(machine& on, const mesh::block_mesh& mesh, const gas_
   differ("density floors", double(c.density_floors), double(cpu.density_floors));
   differ("pressure floors", double(c.pressure_floors), double(cpu.pressure_floors));
   differ("input floors", double(c.input_floors), double(cpu.input_floors));
-  mesh::arena here(mesh_variables(o.hydro), mesh.block_size());
+  mesh::arena here(fields_of(o.hydro), mesh.block_size());
   here.resize(mesh.slot_count());
   gas.download(here);
   const difference d = compare(mesh, cpu.now, here);

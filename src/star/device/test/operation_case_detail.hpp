@@ -41,7 +41,7 @@ struct gas_case {
 
   /// Slots without a block hold NaN.
   [[nodiscard]] std::vector<double> state() const {
-    mesh::arena values(mesh_variables(o.hydro), n);
+    mesh::arena values(fields_of(o.hydro), n);
     values.resize(mesh.slot_count());
     fill_blast(mesh, o, values, noise);
     std::vector<double> all(mesh.slot_count() * stride, std::numeric_limits<double>::quiet_NaN());
@@ -77,8 +77,8 @@ struct gas_case {
 
   ghosts_arguments ghosts() const {
     ghosts_arguments a;
-    a.n = n, a.n_var = n_var, a.n_species = o.hydro.n_species, a.n_items = static_cast<int>(tables.levels.size());
-    a.spin = spin_variable(o.hydro);
+    a.fields = mesh::table_of(fields_of(o.hydro));
+    a.n = n, a.n_items = static_cast<int>(tables.levels.size());
     a.central = mesh.box().prolongation == mesh::limiter::central;
     for (int f = 0; f < mesh::face_count; ++f) a.side[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
     return a;
@@ -98,7 +98,8 @@ struct gas_case {
     tiles_arguments a;
     const ghosts_arguments g = ghosts();
     a.hydro = o.hydro;
-    a.n = n, a.n_var = n_var, a.n_blocks = blocks();
+    a.fields = g.fields;
+    a.n = n, a.n_blocks = blocks();
     a.central = g.central;
     std::copy(std::begin(g.side), std::end(g.side), a.side);
     return a;
@@ -123,6 +124,11 @@ struct gas_case {
 template <class T>
 const T* one(operation_data& d, const T& value) {
   return d.input<T>({&value, 1});
+}
+
+/// Sums of what floors add, [added_copies][n_var].
+inline exact_limbs* added_sums(const gas_case& g, operation_data& d) {
+  return d.in_out<exact_limbs>(std::vector<exact_limbs>(static_cast<std::size_t>(added_copies) * g.n_var));
 }
 
 constexpr const char *scheme_names[] = {"ppm", "plm", "mp5"}, *solver_names[] = {"hllc", "hll", "lax", "hllc_lm"};

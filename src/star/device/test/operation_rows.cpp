@@ -25,6 +25,7 @@ operation_cost place_stage(const gas_case& g, int stage, operation_data& d, std:
   a.blocks = d.input<block_item>(g.tables.blocks);
   a.reports = d.in_out<block_report>(g.reports());
   a.control = one(d, g.control());
+  a.added = {added_sums(g, d), 0.25};
   const double cells = g.doubles() / g.n_var;
   const std::size_t boxes = static_cast<std::size_t>(cells) / 512;
   if (g.has_tiles) a.tiles = d.input<double>(g.tile_values());
@@ -109,6 +110,7 @@ operation_cost place_correction(const gas_case& g, operation_data& d, std::vecto
   a.items = d.input<correction_item>(g.tables.corrections);
   a.reports = d.in_out<block_report>(g.reports());
   a.control = one(d, g.control());
+  a.added.sums = added_sums(g, d);
   items.push_back(a);
   double cells = 0;
   for (const correction_item& c : g.tables.corrections)
@@ -136,7 +138,7 @@ operation_cost place_finish(const gas_case& g, operation_data& d, std::vector<fi
   for (std::size_t i = 0; i < reports.size(); ++i) {
     const double speed = 1.0 + std::sin(static_cast<double>(i));
     std::memcpy(&reports[i].speed_bits, &speed, sizeof speed);
-    reports[i].density_floors = i % 3, reports[i].pressure_floors = i % 5;
+    reports[i].density_floors = i % 3, reports[i].pressure_floors = i % 5, reports[i].added_terms = i % 2;
   }
   finish_arguments a;
   a.n_blocks = g.blocks();
@@ -147,6 +149,11 @@ operation_cost place_finish(const gas_case& g, operation_data& d, std::vector<fi
   a.control = d.in_out<step_control>({&c, 1});
   a.steps_kept = 4;
   a.records = d.in_out<step_record>(std::vector<step_record>(4));
+  a.n_var = g.n_var;
+  std::vector<exact_limbs> added(static_cast<std::size_t>(added_copies) * g.n_var);
+  for (std::size_t i = 0; i < added.size(); ++i) added[i].limb[i % exact_limbs::count] = static_cast<std::int64_t>(i);
+  a.added = d.in_out<exact_limbs>(added);
+  a.added_of_steps = d.in_out<exact_limbs>(std::vector<exact_limbs>(4 * static_cast<std::size_t>(g.n_var)));
   items.push_back(a);
   return {0, (2.0 * sizeof(block_report) + 8 + 4 + 8) * a.n_blocks};
 }

@@ -20,23 +20,14 @@
 
 namespace plx::star::device {
 
-inline std::vector<mesh::variable> mesh_variables(const hydro_parameters& p) {
-  std::vector<mesh::variable> all;
-  for (const variable_info& v : conserved_variables(p.n_species, p.spin))
-    all.push_back({.name = v.name, .vector_axis = v.vector_axis, .share_limiter = v.share_limiter, .axial = v.axial});
-  all[i_density].kind = mesh::quantity::density;
-  all[i_energy].kind = mesh::quantity::energy;
-  return all;
-}
-
 class reference_stepper {
  public:
   reference_stepper(const mesh::block_mesh& mesh, const gas_options& o)
       : mesh_(mesh),
         o_(o),
-        now(mesh_variables(o.hydro), mesh.block_size()),
-        a_(mesh_variables(o.hydro), mesh.block_size()),
-        b_(mesh_variables(o.hydro), mesh.block_size()),
+        now(fields_of(o.hydro), mesh.block_size()),
+        a_(fields_of(o.hydro), mesh.block_size()),
+        b_(fields_of(o.hydro), mesh.block_size()),
         fluxes_(variable_count(o.hydro), mesh.block_size()),
         left(variable_count(o.hydro)),
         signal_rate(mesh.slot_count(), 0.0) {

@@ -53,8 +53,8 @@ operation_cost place_move(const gas_case& g, operation_data& d, std::vector<move
     merged.push_back(m);
   }
   move_arguments a;
-  a.n = g.n, a.n_var = g.n_var, a.n_species = g.o.hydro.n_species;
-  a.spin = spin_variable(g.o.hydro);
+  a.fields = mesh::table_of(fields_of(g.o.hydro));
+  a.n = g.n, a.spin = spin_variable(g.o.hydro);
   a.n_children = static_cast<int>(children.size()), a.n_merged = static_cast<int>(merged.size());
   a.central = g.mesh.box().prolongation == mesh::limiter::central;
   a.source = d.in_out<double>(values);
@@ -77,6 +77,7 @@ operation_cost place_check(const gas_case& g, operation_data& d, std::vector<che
   a.source = d.in_out<double>(g.state());
   a.items = d.input<std::int64_t>(places);
   a.reports = d.in_out<block_report>(std::vector<block_report>(places.size()));
+  a.added.sums = added_sums(g, d);
   items.push_back(a);
   return {0, 16.0 * g.doubles()};
 }

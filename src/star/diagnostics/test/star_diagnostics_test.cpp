@@ -10,6 +10,7 @@
 
 #include "base/file.hpp"
 #include "star/driver/run.hpp"
+#include "star/runners/gravity_field.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/gas_run.hpp"
 
@@ -304,9 +305,9 @@ TEST(StarDiagnostics, NumbersOfOtherOptionsAreNotRestored) {
 TEST(StarDiagnostics, ARunWritesItsTable) {
   const std::string folder = "run-diagnostics-" + std::to_string(getpid());
   std::filesystem::remove_all(folder);
-  std::vector<std::string> sets =
-      orbit({"mesh.root_blocks=[2,2,1]", "mesh.max_level=0", "diagnostics.interval=2", "run.max_steps=3",
-             "units.length=Rsun", "units.mass=Msun", "units.time=gravity", "hydro.gamma=1.6666666666666667"});
+  std::vector<std::string> sets = orbit(
+      {"mesh.root_blocks=[2,2,1]", "mesh.max_level=0", "diagnostics.interval=2", "run.max_steps=3", "units.length=Rsun",
+       "units.mass=Msun", "units.time=gravity", "hydro.gamma=1.6666666666666667", "eos.molecular_weight=0.6"});
   const auto in = blast(sets);
   const setup s = in->prepare().value();
   runtime rt({.workers = 2});
@@ -322,6 +323,8 @@ TEST(StarDiagnostics, ARunWritesItsTable) {
   const std::string columns = read_file(folder + "/diagnostics_columns.csv").value();
   EXPECT_EQ(columns.find("name,unit,factor,meaning\nstar_1_mass,g,1.98"), 0u) << columns;
   EXPECT_NE(columns.find("\nstrain_plus,1,1,"), std::string::npos);
+  // 0.6 m_u (G Msun / Rsun) / k
+  EXPECT_NE(columns.find("\nstar_1_temperature_max,K,1376"), std::string::npos) << columns;
   std::filesystem::remove_all(folder);
 }
 

@@ -4,6 +4,7 @@
 
 #include "probe/record/names.hpp"
 #include "probe/record/recorder.hpp"
+#include "step/node_graph.hpp"
 
 namespace plx::star {
 namespace {
@@ -93,6 +94,7 @@ TEST(BalancerMeasures, OutliersHaveLittleWeight) {
   auto in = input::from_text("[problem]\nname = \"sedov\"\n", "t", {"mesh.root_blocks=[2,2,2]"});
   const setup s = in.value()->prepare().value();
   const gas g(s);
+  const step::node_graph nodes(g.mesh, g.parts, 0, false);
   balancer balance;
   block_costs costs;
   const auto spend = [&](double first) {
@@ -100,7 +102,7 @@ TEST(BalancerMeasures, OutliersHaveLittleWeight) {
     const probe::name_id name = probe::register_name("balancer_test");
     for (const mesh::slot_id slot : g.own())
       recorder.worker(0).record({name, static_cast<std::uint64_t>(slot), 0, ticks_from(slot == 0 ? first : 1.0), true});
-    costs.collect(recorder);
+    costs.collect(recorder, nodes);
     costs.stepped(g.own());
     balance.measure(g, costs);
   };

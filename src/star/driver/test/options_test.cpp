@@ -1,7 +1,12 @@
 #include "star/driver/options.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
 
 namespace plx::star {
 namespace {
@@ -73,6 +78,90 @@ TEST(Input, BoundariesThatTheProblemGives) {
   auto full = input::from_text(text, "t", {sides, "run.device=emulated", "hydro.scheme=full3d"});
   ASSERT_TRUE(full);
   EXPECT_THAT(full.value()->prepare().error().message, HasSubstr("run.device = \"cpu\" takes them"));
+}
+
+const std::vector<std::string> solar{"units.length=Rsun", "units.mass=Msun", "units.time=gravity"};
+
+std::unique_ptr<input> with_eos(const std::vector<std::string>& more, bool in_units = true) {
+  std::vector<std::string> sets = in_units ? solar : std::vector<std::string>{};
+  sets.insert(sets.end(), more.begin(), more.end());
+  auto in = input::from_text(text, "t", sets);
+  EXPECT_TRUE(in) << in.error().message;
+  return *std::move(in);
+}
+
+// 1.99e33 g, 6.957e10 cm, 1593.8 s: the unit of the density is 5.905 g/cm^3, that of the pressure 1.125e16 dyn/cm^2.
+TEST(InputUnits, ConstantsOfMatterFollowFromUnits) {
+  const auto dwarf = with_eos({"eos.kind=white_dwarf"});
+  const auto s = dwarf->prepare();
+  ASSERT_TRUE(s) << s.error().message;
+  const units& u = s->code_units;
+  EXPECT_NEAR(u.to_cgs(s->hydro.eos.electron_pressure, dimensions::pressure), 6.0023e22, 1e18);
+  EXPECT_NEAR(u.to_cgs(s->hydro.eos.electron_density, dimensions::density), 2 * 9.7393e5, 10.0);
+  EXPECT_EQ(dwarf->hydro.eos.electron_pressure, 0.0);  // options stay as the input has them
+  const auto iron = with_eos({"eos.kind=white_dwarf", "eos.electron_weight=2.154"})->prepare().value();
+  EXPECT_NEAR(iron.hydro.eos.electron_density / s->hydro.eos.electron_density, 1.077, 1e-12);
+  // Radiation, gas and their sum at 10^7 K and 1 g/cm^3: 8.314e14 / 0.6 and 2.522e13 dyn/cm^2.
+  const auto hot = with_eos({"eos.kind=radiation", "eos.molecular_weight=0.6"})->prepare().value();
+  EXPECT_NEAR(u.to_cgs(hot.hydro.eos.gas_constant, {2, 0, -2}) * 1e7, 8.3145e14 / 0.6, 1e11);
+  EXPECT_NEAR(u.to_cgs(hot.hydro.eos.radiation_constant, dimensions::pressure) * 1e28 / 3, 2.5219e13, 1e9);
+  EXPECT_NEAR(hot.kelvin * hot.hydro.eos.gas_constant, 1.0, 1e-14);
+  // A gas constant of the input, here twice that of the weight, sets the kelvin; without a weight as well.
+  const double twice = 2.0 * hot.hydro.eos.gas_constant;
+  for (const char* weight : {"eos.molecular_weight=0.6", "eos.molecular_weight=0"}) {
+    const std::string constant = fmt::format("eos.gas_constant={:.17g}", twice);
+    const auto given = with_eos({"eos.kind=radiation", weight, constant})->prepare();
+    ASSERT_TRUE(given) << given.error().message;
+    EXPECT_NEAR(given->kelvin * twice, 1.0, 1e-14) << weight;
+    EXPECT_EQ(given->hydro.eos.radiation_constant, hot.hydro.eos.radiation_constant);
+  }
+}
+
+// Hydrogen and helium, fully ionized: 10^7 K have p / rho = k T / (0.6 m_u) = 1.3857e15 cm^2/s^2.
+TEST(InputUnits, ASizeOfKelvinFollowsFromTheMolecularWeight) {
+  const auto s = with_eos({"eos.molecular_weight=0.6"})->prepare().value();
+  EXPECT_NEAR(s.code_units.to_code(1.38575e15, {2, 0, -2}) * s.kelvin, 1e7, 1e3);
+  EXPECT_EQ(with_eos({})->prepare()->kelvin, 0.0);
+}
+
+TEST(InputUnits, ConstantsThatDoNotFitAreRefused) {
+  const auto error_of = [](const std::vector<std::string>& sets, bool in_units = true) {
+    const auto s = with_eos(sets, in_units)->prepare();
+    return s ? std::string() : s.error().message;
+  };
+  EXPECT_THAT(error_of({"eos.kind=white_dwarf"}, false), HasSubstr("or [units], from which it follows"));
+  EXPECT_THAT(error_of({"eos.kind=white_dwarf", "eos.electron_pressure=6.002e22"}),
+              HasSubstr("eos.electron_pressure = 6.002e+22: expected about 5.3283e+06"));
+  EXPECT_THAT(error_of({"eos.kind=white_dwarf", "eos.electron_density=1.948e6"}),
+              HasSubstr("eos.electron_density = 1.948e+06: expected about 3.2985e+05"));
+  EXPECT_THAT(error_of({"eos.kind=radiation"}), HasSubstr("eos.molecular_weight"));
+  EXPECT_THAT(error_of({"eos.kind=radiation", "eos.gas_constant=1", "eos.radiation_constant=7.566e-15"}),
+              HasSubstr("eos.radiation_constant = 7.566e-15: expected about"));
+  const std::string weight = "eos.electron_weight=2.154";
+  EXPECT_THAT(error_of({weight}), HasSubstr("found eos.kind = \"ideal\"; leave the weight out"));
+  EXPECT_THAT(error_of({"eos.kind=white_dwarf", weight, "eos.electron_density=3.5e5"}),
+              HasSubstr("found eos.electron_density = 350000"));
+  EXPECT_THAT(error_of({"eos.kind=white_dwarf", weight}, false), HasSubstr("found no [units]"));
+  EXPECT_THAT(error_of({"eos.molecular_weight=0.6"}, false), HasSubstr("expected [units]"));
+  EXPECT_THAT(error_of({"eos.kind=stiffened", "eos.p_inf=1", "eos.molecular_weight=18"}), HasSubstr("stiffened"));
+}
+
+// The orbit has the period 2 pi; driving with one of 10^4 would be in seconds.
+TEST(Input, ADrivingPeriodIsOneOfTheOrbit) {
+  const auto error_of = [](const char* period) {
+    auto in = input::from_text(
+        "[problem]\nname = \"two_stars\"\n", "t",
+        {"two_stars.separation=1", "mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "gravity.self=true",
+         "gravity.constant=1", "driving.angular_momentum=0.01", std::string("driving.period=") + period});
+    EXPECT_TRUE(in) << in.error().message;
+    const auto s = in.value()->prepare();
+    return s ? std::string() : s.error().message;
+  };
+  EXPECT_EQ(error_of("6.28"), "");
+  EXPECT_EQ(error_of("0.2"), "");
+  EXPECT_THAT(error_of("10000"), HasSubstr("driving.period = 10000: expected a time in run.time_unit of the order of "
+                                           "the orbital period, 6.283"));
+  EXPECT_THAT(error_of("0.01"), HasSubstr("driving.period = 0.01"));
 }
 
 TEST(Identity, HoldsThePhysicsOnly) {

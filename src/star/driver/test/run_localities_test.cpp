@@ -145,7 +145,7 @@ state read(const std::string& checkpoint, const setup& s) {
   for (const mesh::leaf& l : c->leaves) all.leaves.push_back(l.where);
   const auto m = mesh::block_mesh::from_leaves(s.domain, c->leaves).value();
   gas g(s);
-  mesh::arena values(g.now.variables(), s.domain.block_size);
+  mesh::arena values(g.now.fields(), s.domain.block_size);
   values.resize(m.slot_count());
   const auto read = mesh::read_values(checkpoint, m, values);
   EXPECT_TRUE(read) << read.error().message;
@@ -218,7 +218,7 @@ TEST_F(RunLocalities, DevicesReportTheBadCellOfTheCpu) {
   const auto c = mesh::read_checkpoint(newest("good"));
   const auto m = mesh::block_mesh::from_leaves(s.domain, c->leaves).value();
   gas g(s);
-  mesh::arena values(g.now.variables(), s.domain.block_size);
+  mesh::arena values(g.now.fields(), s.domain.block_size);
   values.resize(m.slot_count());
   ASSERT_TRUE(mesh::read_values(newest("good"), m, values));
   values.block(m.blocks()[m.block_count() * 2 / 3])[i_energy * 512 + 77] = std::numeric_limits<double>::infinity();

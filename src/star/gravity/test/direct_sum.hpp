@@ -1,8 +1,8 @@
 // The errors of a solution of self-gravity: potential and accelerations of points against sums over all pairs, and the
 // sums of forces and torques, which vanish for pair forces.
 //
-// Thread safety: pure. Cost: a square root and two divisions for each sample and point, on the calling thread. Example:
-// star/test/gravity_test.cpp, bench/gravity.cpp
+// Thread safety: pure. Cost: a square root and two divisions for each sample and point, on the calling thread.
+// Example: star/test/gravity_test.cpp, bench/gravity.cpp
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ struct gravity_errors {
   double momentum, torque;  ///< |sum of forces| / sum of |forces|; of torques about the origin, over |force| |x|
 };
 
-/// Sets momentum and torque.
+// Sets momentum and torque.
 inline void add_up(std::span<const gravity_point> points, gravity_errors& to) {
   double force[3] = {}, torque[3] = {}, force_size = 0.0, torque_size = 0.0;
   for (const gravity_point& p : points) {

@@ -5,7 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <set>
+#include <vector>
 
 namespace plx::star::gravity {
 namespace {
@@ -39,29 +39,45 @@ TEST(Lattice, DerivativesAreHarmonicAndMirrored) {
   }
 }
 
-// The partners of a cell by order, from the lists of the table: offsets, without those whose constants are zero.
+// The partners of a cell, from the lists of the table: offsets, without those whose constants are zero.
 using offset = std::array<int, 3>;
 std::map<offset, int> partners_of(const lattice_table& t, partners kind, const int (&parity)[3]) {
   std::map<offset, int> found;
+  const bool grouped = kind == partners::direct || kind == partners::far;
   for (int order = least_order; order <= (kind == partners::far ? t.order : least_order); ++order) {
     const int constants = kind == partners::far ? constants_of_far(order) : kind == partners::finer ? 32 : 4;
-    auto at = static_cast<std::size_t>(list_at(kind, parity[1] + 2 * parity[2], order));
+    const auto at = static_cast<std::size_t>(list_at(kind, parity[1] + 2 * parity[2], order));
     const double* e = &t.values[static_cast<std::size_t>(t.values[at])];
-    for (int n = static_cast<int>(t.values[at + 1]); n > 0; --n, e += entry_doubles(constants))
-      if (e[4 + parity[0]] != 0.0) ++found[{static_cast<int>(e[0]), static_cast<int>(e[1]), static_cast<int>(e[2])}];
-    at = static_cast<std::size_t>(mirrored_at(kind, order));
-    e = &t.values[static_cast<std::size_t>(t.values[at])];
-    for (int n = static_cast<int>(t.values[at + 1]); n > 0; --n, e += mirrored_doubles(constants)) {
-      std::set<offset> images;
-      for (int c = 0; c < 8; ++c) {
+    EXPECT_LE(t.values[at + 1], most_entries);
+    for (int n = static_cast<int>(t.values[at + 1]); n > 0; --n, e += entry_doubles(constants)) {
+      if (e[4 + parity[0]] == 0.0) continue;
+      const int mask = static_cast<int>(e[3]);
+      for (int image = 0; image < 8; ++image) {
+        if ((image & ~mask) != 0) continue;
         offset o;
-        for (std::size_t a = 0; a < 3; ++a) o[a] = static_cast<int>((c >> a & 1) != 0 ? -e[a] : e[a]);
-        images.insert(o);
+        for (std::size_t a = 0; a < 3; ++a) o[a] = static_cast<int>((image >> a & 1) != 0 ? -e[a] : e[a]);
+        if (grouped && parity[0] == 1 && (mask & 1) == 0) o[0] = -o[0];
+        ++found[o];
       }
-      for (const offset& o : images) ++found[o];
     }
   }
   return found;
+}
+
+// The constants of a group are those of its first cell, for even and for odd x.
+TEST(Lattice, ConstantsOfGroupsAreThoseOfTheirFirstCells) {
+  const lattice_table t = make_lattice(0.35, 5, 8).value();
+  for (int row = 0; row < 4; ++row)
+    for (int order = least_order; order <= t.order; ++order) {
+      const auto at = static_cast<std::size_t>(list_at(partners::far, row, order));
+      const double* e = &t.values[static_cast<std::size_t>(t.values[at])];
+      for (int n = static_cast<int>(t.values[at + 1]); n > 0; --n, e += entry_doubles(constants_of_far(order)))
+        for (int odd = 0; odd < 2; ++odd) {
+          const bool opposite = odd == 1 && (static_cast<int>(e[3]) & 1) == 0;
+          const std::vector<double> d = derivatives_of_inverse({opposite ? e[0] : -e[0], -e[1], -e[2]}, order);
+          for (std::size_t k = 0; k < d.size(); ++k) EXPECT_EQ(e[4 + 2 * k + static_cast<std::size_t>(odd)], -d[k]);
+        }
+    }
 }
 
 // Every pair of cells interacts exactly once, at one level: the far partners of a cell and of its parents, with the

@@ -90,8 +90,8 @@ struct box_task {
   }
   double dx() const { return in.place.dx; }
   double step() const { return in.dt / in.place.dx; }
-  /// x or y of cell `at` of the box; of cells at, at + 1, ...
-  double centre(int axis, int at) const { return in.place.centre(axis, (axis == 0 ? x0 : y0) + at); }
+  /// A coordinate of cell `at` of the box; of cells at, at + 1, ...
+  double centre(int axis, int at) const { return in.place.centre(axis, (axis == 0 ? x0 : axis == 1 ? y0 : z0) + at); }
   vd centres(int axis, int at) const {
     double x[lanes];
     for (int l = 0; l < lanes; ++l) x[l] = centre(axis, at + l);
@@ -317,7 +317,13 @@ PLX_INLINE void update_cells(const box_task& t, int i, int j, int k, const cell_
   settle<Eos>(
       t.p, t.out.u_new + cell, cells, finite, energy_around(t, tile + i_energy * t.tile_variable()),
       static_cast<int>(cell), every_lane,
-      [&](int axis) __attribute__((always_inline)) { return axis == 0 ? t.centres(0, i) : all(t.centre(1, j)); }, sums);
+      [&](int axis) __attribute__((always_inline)) {
+        return axis == 0 ? t.centres(0, i) : all(t.centre(axis, axis == 1 ? j : k));
+      },
+      [&]() __attribute__((always_inline)) {
+        return target_of(t.out.added, t.p, t.dx(), n, t.x0 + i, t.y0 + j, t.z0 + k);
+      },
+      sums);
 }
 
 template <reconstruction scheme, riemann_solver solver, class Eos>

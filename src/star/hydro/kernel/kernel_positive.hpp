@@ -146,10 +146,17 @@ PLX_INLINE vm needs_limit(const cell_average<Eos>& below, const cell_average<Eos
                 too_small(remains(above, w1, -above.rate, flux), above, w1, eos));
 }
 
+// On devices a function of its own: rarely called, it would take registers from the loop over faces.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define PLX_RARE PLX_NOINLINE
+#else
+#define PLX_RARE PLX_INLINE
+#endif
+
 /// Replaces the flux in the lanes of `bad`.
 template <class Eos>
-PLX_INLINE void limit(const cell_average<Eos>& below, const cell_average<Eos>& above, const Eos& eos, vm bad,
-                      face_flux& flux) {
+PLX_RARE void limit(const cell_average<Eos>& below, const cell_average<Eos>& above, const Eos& eos, vm bad,
+                    face_flux& flux) {
   const vd w0 = weight_of(below, below.w.n), w1 = weight_of(above, -above.w.n), r1 = -above.rate;
   const face_flux low = lax_friedrichs(below.w, above.w, eos);
   vd share = vmin(share_by_density(below, w0, below.rate, low, flux), share_by_density(above, w1, r1, low, flux));

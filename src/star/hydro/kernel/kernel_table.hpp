@@ -7,8 +7,8 @@
 
 #define PLX_HYDRO_ISA PLX_ISA
 
-#include "star/hydro/kernel/kernel.hpp"
 #include "star/hydro/kernel/kernel_full3d.hpp"
+#include "star/hydro/parameters.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 namespace {
@@ -67,6 +67,7 @@ void report(const tally& sums, double dx, stage_output& out) {
   out.max_signal_rate = largest(sums.signal_speed) / dx;
   out.density_floors = sums.density_floors;
   out.pressure_floors = sums.pressure_floors;
+  out.added_terms = sums.added_terms;
   out.first_bad_cell = sums.first_bad;
 }
 
@@ -103,7 +104,7 @@ void advance(const hydro_parameters& p, const stage_input& in, stage_output& out
 /// Checks up to `lanes` cells of a row, through a small copy: rows of a box may be shorter than a vector.
 template <class Eos>
 void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, int count, int index,
-               const vd (&centre)[2], tally& sums) {
+               const vd (&centre)[3], const floor_target& to, tally& sums) {
   double copy[(i_species + max_species + spin_variables) * lanes];
   const int n_var = variable_count(p);
   vd finite = all(0.0);
@@ -113,7 +114,8 @@ void check_row(const hydro_parameters& p, double* u, std::ptrdiff_t variable, in
   }
   settle<Eos>(
       p, copy, lanes, finite, all(0.0), index,
-      (1u << count) - 1, [&](int axis) __attribute__((always_inline)) { return centre[axis]; }, sums);
+      (1u << count) - 1, [&](int axis) __attribute__((always_inline)) { return centre[axis]; },
+      [&]() __attribute__((always_inline)) { return to; }, sums);
   for (int v = 0; v < n_var; ++v)
     for (int l = 0; l < count; ++l) u[v * variable + l] = copy[v * lanes + l];
 }
@@ -129,8 +131,9 @@ void check(const hydro_parameters& p, double* u, int n, const block_place& place
           const int index = (k * n + j) * n + i, rest = box.upper[0] - i;
           double x[lanes];
           for (int l = 0; l < lanes; ++l) x[l] = place.centre(0, i + (l < rest ? l : 0));  // as check_row
-          const vd centre[2] = {load(x), all(place.centre(1, j))};
-          check_row<Eos>(p, u + index, variable, rest < lanes ? rest : lanes, index, centre, sums);
+          const vd centre[3] = {load(x), all(place.centre(1, j)), all(place.centre(2, k))};
+          check_row<Eos>(p, u + index, variable, rest < lanes ? rest : lanes, index, centre,
+                         target_of(out.added, p, place.dx, n, i, j, k), sums);
         }
   });
   report(sums, place.dx, out);

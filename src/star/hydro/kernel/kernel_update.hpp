@@ -8,6 +8,7 @@
 
 #include "star/hydro/eos.hpp"
 #include "star/hydro/kernel/kernel_riemann.hpp"
+#include "star/hydro/kernel/kernel_sums.hpp"
 
 namespace plx::star::PLX_HYDRO_ISA {
 
@@ -68,26 +69,42 @@ PLX_INLINE bool to_primitive(const hydro_parameters& p, int n_var, const double*
 struct tally {
   vd signal_speed = all(0.0);  ///< largest sum over axes of |v| + c
   std::int64_t density_floors = 0, pressure_floors = 0;
+  std::int64_t added_terms = 0;  ///< to the sums of floor_target
   int first_bad = -1;
+
+  PLX_INLINE void add(const floor_target& to, int variable, vd change, unsigned set) {
+    if (to.sums == nullptr || set == 0) return;
+    add_lanes(to.sums + variable, change, to.scale, set);
+    added_terms += count_of(set);
+  }
 };
 
-/// Makes partial densities nonnegative with the density as their sum; equal parts if there is nothing positive.
-PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species, vd density) {
+/// Makes partial densities nonnegative with the density as their sum; equal parts if there is nothing positive. Changes
+/// beyond rounding are added to target().
+template <class Target>
+PLX_INLINE void settle_species(double* u, std::ptrdiff_t variable, int n_species, vd density, unsigned valid,
+                               Target target, tally& t) {
   double* x = u + i_species * variable;
-  vd sum = all(0.0);
+  vd sum = all(0.0), lowest = all(0.0);
   for (int s = 0; s < n_species; ++s) {
-    vd value = at_least(0.0, load(x + s * variable));
-    store(x + s * variable, value);
-    sum = sum + value;
+    vd value = load(x + s * variable);
+    lowest = vmin(value, lowest);
+    sum = sum + at_least(0.0, value);
   }
   vm empty = less(sum, all(1e-290) * density);
-  if (any(empty)) [[unlikely]] {
-    for (int s = 0; s < n_species; ++s)
-      store(x + s * variable, select(empty, density * all(1.0 / n_species), load(x + s * variable)));
-    sum = select(empty, density, sum);
+  vm changed = either(less(lowest, all(0.0)), less(all(1e-10) * density, vabs(sum - density)));
+  vd factor = density / select(empty, density, sum);
+  if (any(either(changed, empty))) [[unlikely]] {
+    const unsigned set = bits(either(changed, empty)) & valid;
+    for (int s = 0; s < n_species; ++s) {
+      const vd before = load(x + s * variable), kept = at_least(0.0, before);
+      const vd after = select(empty, density * all(1.0 / n_species), kept) * factor;
+      store(x + s * variable, after);
+      t.add(target(), i_species + s, after - before, set);
+    }
+    return;
   }
-  vd factor = density / sum;
-  for (int s = 0; s < n_species; ++s) store(x + s * variable, load(x + s * variable) * factor);
+  for (int s = 0; s < n_species; ++s) store(x + s * variable, at_least(0.0, load(x + s * variable)) * factor);
 }
 
 /// Raises densities below the floor: they keep their momentum, which cannot add kinetic energy, and their thermal
@@ -106,12 +123,30 @@ PLX_INLINE vd raise_density(const hydro_parameters& p, const Eos& eos, const typ
   return kinetic;
 }
 
+/// Adds the changes of the momentum of cells from that at u to `m`, and of their angular momentum if there is spin.
+template <class Centre>
+PLX_INLINE void add_lost_momentum(const floor_target& to, const double* u, std::ptrdiff_t variable, const vd (&m)[3],
+                                  unsigned set, Centre centre, tally& t) {
+  vd change[3];
+  for (int axis = 0; axis < 3; ++axis) {
+    change[axis] = m[axis] - load(u + (i_momentum + axis) * variable);
+    t.add(to, i_momentum + axis, change[axis], set);
+  }
+  if (to.spin < 0) return;
+  const vd at[3] = {centre(0), centre(1), centre(2)};
+  for (int axis = 0; axis < 3; ++axis) {
+    const int y = (axis + 1) % 3, z = (axis + 2) % 3;
+    t.add(to, to.spin + axis, at[y] * change[z] - at[z] * change[y], set);
+  }
+}
+
 /// Applies floors and the dual-energy rules to the cells at u (variables `variable` apart), in place. `finite` is 0, or
 /// not finite after an invalid operation; `energy_nearby` is the largest total energy of the neighbours; `index` that
-/// of the first cell; `valid` has a bit for each lane that counts. `centre(axis)`: x or y of the cells' centres.
-template <class Eos, class Centre>
+/// of the first cell; `valid` has a bit for each lane that counts. `centre(axis)`: coordinates of the cells' centres.
+/// `target()`: a floor_target, to which the changes by floors are added.
+template <class Eos, class Centre, class Target>
 PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t variable, vd finite, vd energy_nearby,
-                       int index, unsigned valid, Centre centre, tally& t) {
+                       int index, unsigned valid, Centre centre, Target target, tally& t) {
   const Eos eos(p.eos);
   vd density_in = load(u), density = at_least(p.density_floor, density_in);
   vd inverse = all(1.0) / density;
@@ -121,7 +156,15 @@ PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t vari
   const typename Eos::cold cold_values = eos.at(density);
   vm thin = less(density_in, density);
   if (any(thin)) [[unlikely]] {
+    const vd total_in = total;
     kinetic = raise_density(p, eos, cold_values, density_in, density, m, total, tracer);
+    const floor_target to = target();
+    const unsigned set = bits(thin) & valid;
+    t.add(to, i_density, density - density_in, set);
+    t.add(to, i_energy, total - total_in, set);
+    if (to.potential != nullptr) t.add(to, i_energy, (density - density_in) * load(to.potential), set);
+    const vm none = not_less(all(0.0), density_in);
+    if (any(none)) add_lost_momentum(to, u, variable, m, bits(none) & valid, centre, t);
     for (int axis = 0; axis < 3; ++axis) store(u + (i_momentum + axis) * variable, m[axis]);
   }
   vd energy_in = thermal_energy(p, eos, cold_values, total, kinetic, tracer);  // thermal, as all energies below
@@ -131,9 +174,12 @@ PLX_INLINE void settle(const hydro_parameters& p, double* u, std::ptrdiff_t vari
                                eos.thermal_energy(total - kinetic, cold_values)));
   if (any(reset)) tracer = select(reset, eos.tracer(energy, cold_values), tracer);
   store(u, density);
-  store(u + i_energy * variable, select(cold, kinetic + eos.internal_energy_of_thermal(energy, cold_values), total));
+  const vd settled = select(cold, kinetic + eos.internal_energy_of_thermal(energy, cold_values), total);
+  if (any(cold)) [[unlikely]]
+    t.add(target(), i_energy, settled - total, bits(cold) & valid);
+  store(u + i_energy * variable, settled);
   store(u + i_tracer * variable, tracer);
-  if (p.n_species > 0) settle_species(u, variable, p.n_species, density);
+  if (p.n_species > 0) settle_species(u, variable, p.n_species, density, valid, target, t);
 
   vd sound = vsqrt(eos.bulk_modulus_of_thermal(energy, cold_values) * inverse);
   if (p.omega != 0.0) {  // the speed is relative to the mesh

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <random>
 
-#include "star/hydro/equation_of_state.hpp"
+#include "star/hydro/state.hpp"
 #include "star/hydro/test/test_block.hpp"
 
 namespace plx::star {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "star/hydro/equation_of_state.hpp"
+#include "star/hydro/state.hpp"
 #include "star/hydro/test/test_block.hpp"
 
 namespace plx::star {

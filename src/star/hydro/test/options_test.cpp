@@ -77,8 +77,10 @@ TEST(hydro_options, equation_of_state) {
   EXPECT_FALSE(o.parameters(0));
   o.eos = {.kind = "radiation", .gas_constant = 2.0};
   ASSERT_FALSE(o.parameters(0));
-  EXPECT_EQ(o.parameters(0).error().message,
-            "eos.radiation_constant is 0: expected a value above 0, which eos.kind = \"radiation\" requires");
+  EXPECT_EQ(
+      o.parameters(0).error().message,
+      "eos.radiation_constant is 0: expected a value above 0, which eos.kind = \"radiation\" requires, or [units] "
+      "and eos.molecular_weight, from which it follows");
   o.eos.radiation_constant = 3.0;
   ASSERT_TRUE(o.parameters(0));
   EXPECT_EQ(o.parameters(0)->eos.radiation_constant, 3.0);

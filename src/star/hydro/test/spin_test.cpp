@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <numbers>
 
-#include "star/hydro/isa.hpp"
+#include "star/hydro/stage.hpp"
 #include "star/hydro/test/test_block.hpp"
 
 namespace plx::star {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "star/hydro/kernel/kernel.hpp"
+#include "star/hydro/parameters.hpp"
 
 namespace plx::star {
 namespace {
@@ -38,17 +38,17 @@ TEST(state, pressure_of_cold_gas_comes_from_the_tracer) {
 }
 
 TEST(state, names_follow_the_order_of_the_variables) {
-  const auto c = conserved_variables(2), w = primitive_variables(1);
+  hydro_parameters p;
+  p.n_species = 2;
+  const auto c = fields_of(p);
   ASSERT_EQ(c.size(), 8u);
-  ASSERT_EQ(w.size(), 7u);
   EXPECT_EQ(c[i_density].name, "dens");
-  EXPECT_EQ(c[i_momentum + 2].vector_axis, 2);
+  EXPECT_EQ(c[i_momentum + 2].axis, 2);
   EXPECT_EQ(c[i_tracer].name, "tau");
   EXPECT_EQ(c[i_species + 1].name, "rs1");
-  EXPECT_EQ(c[i_species].share_limiter, c[i_density].share_limiter);
-  EXPECT_EQ(c[i_energy].share_limiter, -1);
-  EXPECT_EQ(conserved_variables(0)[i_density].share_limiter, -1);
-  EXPECT_EQ(w[i_energy].name, "press");
+  EXPECT_EQ(c[i_species].limiter_group, c[i_density].limiter_group);
+  EXPECT_EQ(c[i_energy].limiter_group, -1);
+  EXPECT_EQ(fields_of(hydro_parameters{})[i_density].limiter_group, -1);
 }
 
 TEST(state, power_agrees_with_the_library) {

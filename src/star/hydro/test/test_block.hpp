@@ -37,8 +37,10 @@ struct stage_values {
   stage_output out;
 };
 
-inline stage_values run_stage(const hydro_parameters& p, stage_input in, isa which = active_isa()) {
+inline stage_values run_stage(const hydro_parameters& p, stage_input in, isa which = active_isa(),
+                              const floor_sums& added = {}) {
   stage_values r;
+  r.out.added = added;
   const std::size_t n_var = variable_count(p);
   r.u.assign(n_var * cells_of(in.n), 0.0);
   r.out.u_new = r.u.data();

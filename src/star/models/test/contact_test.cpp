@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "num/quadrature.hpp"
+#include "probe/record/test/temporary_test.hpp"
 #include "star/models/model.hpp"
 #include "star/models/self_consistent.hpp"
 #include "star/models/solver.hpp"
@@ -184,7 +185,7 @@ TEST(Contact, AFileHoldsTheCommonEnvelope) {
   q.tolerance = 1e-3;
   const model m = common_envelope(q);
   ASSERT_FALSE(m.stars.empty());
-  const std::string path = testing::TempDir() + "contact_test.h5";
+  const std::string path = probe::temporary_path("contact_test.h5");
   ASSERT_TRUE(write_model(path, m, {"test", "options", "these = 1\n"}));
   const auto again = read_model(path);
   ASSERT_TRUE(again) << again.error().message;

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <numbers>
 
+#include "probe/record/test/temporary_test.hpp"
 #include "rt/runtime.hpp"
 #include "star/exact/polytrope.hpp"
 #include "star/gravity/passes.hpp"
@@ -259,6 +260,12 @@ TEST(Model, WhatCannotExistIsRefused) {
   refused(q, "grams");
   q = two_in_box(3e9, 0.8);
   refused(q, "centimetres");
+  q = two_in_box(0.0, 0.8);
+  q.period = 1e5;  // seconds
+  refused(q, "binary.period = 100000: expected code units");
+  q = two_in_box(0.0, 0.8);
+  q.angular_momentum = 1e51;  // g cm^2/s
+  refused(q, "binary.angular_momentum = 1e+51: expected code units");
   q = two_in_box(1.0, 0.8);
   q.angular_momentum = 1.0;
   refused(q, "one of them");
@@ -288,7 +295,7 @@ TEST(Model, AFileHoldsAllOfIt) {
   request q = two_in_box(1.0, 0.8);
   q.tolerance = 1e-3;
   const model m = solved(q);
-  const std::string path = testing::TempDir() + "model_test.h5";
+  const std::string path = probe::temporary_path("model_test.h5");
   ASSERT_TRUE(write_model(path, m, {"test", "options", "these = 1\n"}));
   std::string identity;
   const auto again = read_model(path, &identity);

@@ -8,6 +8,7 @@
 #include <limits>
 #include <utility>
 
+#include "io/hdf5_file.hpp"
 #include "num/exact_sum.hpp"
 #include "num/symmetric.hpp"
 #include "rt/for_loop.hpp"
@@ -27,10 +28,11 @@ std::array<int, 2> axes_of(int normal) { return normal == 0 ? std::array{1, 2} :
 class block_maps {
  public:
   block_maps(const series_options& s, std::span<const output_variable> variables, const gas& g,
-             const hydro_parameters& p)
+             const hydro_parameters& p, const gravity_field* gravity)
       : s_(s),
         g_(g),
         p_(p),
+        gravity_(gravity),
         n_(g.mesh.block_size()),
         is_slice_(s.kind == "slice"),
         by_mass_(s.kind == "projection" && s.weighted_by_mass()),
@@ -53,7 +55,7 @@ class block_maps {
     const int axis = s_.axis_index();
     const auto cells = static_cast<std::size_t>(g_.now.cells()), n = static_cast<std::size_t>(n_);
     std::vector<double> values(cells * fields());
-    fill_variables(variables_, g_, p_, slot, values.data());
+    fill_variables(variables_, g_, p_, slot, values.data(), gravity_);
     const auto [a, b] = axes_of(axis);
     const std::array<std::size_t, 3> stride{1, n, n * n};
     const double* const density = &values[(fields() - 1) * cells];  // if by_mass_
@@ -86,6 +88,7 @@ class block_maps {
   const series_options& s_;
   const gas& g_;
   const hydro_parameters& p_;
+  const gravity_field* gravity_;
   int n_;
   bool is_slice_, by_mass_;
   std::vector<output_variable> variables_;
@@ -149,11 +152,11 @@ dimension unit_in_image(const series_options& s, const output_variable& v) {
   return d;
 }
 
-mesh::pixel_image paint(const series_options& s, std::span<const output_variable> variables, const gas& g,
-                        const hydro_parameters& p) {
-  const block_maps maps(s, variables, g, p);
-  const auto all = g.net.all_gather(maps_of(maps, g.own()));
-  mesh::pixel_image image;
+pixel_image paint(const series_options& s, std::span<const output_variable> variables, const gas& g,
+                  const hydro_parameters& p, const gravity_field* gravity) {
+  const block_maps maps(s, variables, g, p, gravity);
+  const auto all = g.net.gather(maps_of(maps, g.own()));
+  pixel_image image;
   if (!is_root(g.net)) return image;
 
   const mesh::domain& box = g.mesh.box();
@@ -221,10 +224,11 @@ std::vector<double> larger_of_all(const std::vector<double>& a, const std::vecto
 class shell_adder {
  public:
   shell_adder(const series_options& s, std::span<const output_variable> variables, const gas& g,
-              const hydro_parameters& p)
+              const hydro_parameters& p, const gravity_field* gravity)
       : s_(s),
         g_(g),
         p_(p),
+        gravity_(gravity),
         count_(variables.size()),
         edges_(s.edges_in(g.mesh.box())),
         variables_(variables.begin(), variables.end()) {
@@ -237,7 +241,7 @@ class shell_adder {
     const int n = g_.mesh.block_size();
     const auto cells = static_cast<std::size_t>(g_.now.cells());
     std::vector<double> values(cells * variables_.size());
-    fill_variables(variables_, g_, p_, slot, values.data());
+    fill_variables(variables_, g_, p_, slot, values.data(), gravity_);
     const double width = g_.mesh.cell_width(slot), volume = width * width * width;
     std::size_t cell = 0;
     for (int k = 0; k < n; ++k)
@@ -272,6 +276,7 @@ class shell_adder {
   const series_options& s_;
   const gas& g_;
   const hydro_parameters& p_;
+  const gravity_field* gravity_;
   std::size_t count_;
   std::vector<double> edges_;
   std::vector<output_variable> variables_;  // and the density
@@ -286,8 +291,9 @@ std::string header_of(std::span<const output_variable> variables) {
 }  // namespace
 
 std::string shell_table(const series_options& s, std::span<const output_variable> variables, const gas& g,
-                        const hydro_parameters& p, unsigned workers, std::int64_t step, double time) {
-  const shell_adder adder(s, variables, g, p);
+                        const hydro_parameters& p, unsigned workers, std::int64_t step, double time,
+                        const gravity_field* gravity) {
+  const shell_adder adder(s, variables, g, p, gravity);
   const auto shells = static_cast<std::size_t>(s.bins);
   std::vector<shell_sums> parts(workers, shell_sums(shells, variables.size()));
   const auto own = g.own();
@@ -322,6 +328,36 @@ std::string shell_table(const series_options& s, std::span<const output_variable
     text += '\n';
   }
   return text;
+}
+
+result<void> write_pixel_file(const std::string& path, const pixel_image& p) {
+  const extents size{p.centres[1].size(), p.centres[0].size()};
+  const hid_t type = p.single_precision ? H5T_IEEE_F32LE : H5T_IEEE_F64LE;
+  const std::uint64_t bytes_each = p.single_precision ? sizeof(float) : sizeof(double);
+  std::uint64_t bytes = 65536 + 4096 * (4 + p.variables.size()) + 32 * (size[0] + size[1] + 2);
+  bytes += p.variables.size() * bytes_each * size[0] * size[1];
+  const auto lock = hdf5_lock();
+  auto file = hdf5_writer::create(path, bytes);
+  if (!file) return file.error();
+  file->attribute("Kind", p.kind);
+  file->attribute("Time", p.time);
+  file->attribute("Step", p.step);
+  file->attribute("Axes", std::vector<std::string>{p.axes[0], p.axes[1]});
+  file->attribute("Normal", p.normal);
+  file->attribute("Level", p.level);
+  if (p.kind == "slice") file->attribute("Position", p.position);
+  if (!p.weight.empty()) file->attribute("Weight", p.weight);
+  file->attribute("VariableNames", p.variables);
+  file->attribute("VariableUnits", p.units);
+  file->attribute("VariableFactors", p.factors);
+  for (const auto& [name, value] : p.numbers) file->attribute(name.c_str(), value);
+  for (std::size_t a = 0; a < 2; ++a) {
+    file->dataset(p.axes[a], {p.centres[a].size()}, H5T_NATIVE_DOUBLE, H5T_NATIVE_DOUBLE, p.centres[a].data());
+    file->dataset(p.axes[a] + "_edges", {p.edges[a].size()}, H5T_NATIVE_DOUBLE, H5T_NATIVE_DOUBLE, p.edges[a].data());
+  }
+  for (std::size_t v = 0; v < p.variables.size(); ++v)
+    file->dataset(p.variables[v], size, type, H5T_NATIVE_DOUBLE, p.values[v].data());
+  return file->commit();
 }
 
 }  // namespace plx::star

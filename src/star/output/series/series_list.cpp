@@ -10,7 +10,6 @@
 #include "base/config.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "mesh/tree/domain.hpp"
-#include "mesh/tree/location.hpp"
 #include "star/output/series/variables.hpp"
 #include "star/problems/registry.hpp"
 
@@ -173,12 +172,16 @@ class checker {
 
 }  // namespace
 
-result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, int n_species, double t_end) {
+result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, int n_species, double t_end,
+                          bool self_gravity) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     series_options& s = all[i];
     if (s.name.empty()) s.name = fmt::format("{}_{}", s.kind, i + 1);
     const std::string which = fmt::format("output.series, number {} ('{}'): ", i + 1, s.name);
     if (auto fine = checker(s, box, n_species).all(t_end); !fine) return error{which + fine.error().message};
+    for (const output_variable& v : find_variables(s.variables, n_species).value())
+      if (v.needs_gravity() && !self_gravity)
+        return error{fmt::format("{}variable '{}': expected gravity.self = true, found false", which, v.name)};
     const auto same = std::find_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
                                    [&](const series_options& other) { return other.name == s.name; });
     if (same != all.begin() + static_cast<std::ptrdiff_t>(i))

@@ -58,8 +58,10 @@ struct series_options {
   std::vector<double> edges_in(const mesh::domain& box) const;
 };
 
-/// Checks all series, and names those without a name. Errors: one line with the number of the series and its name.
-result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, int n_species, double t_end);
+/// Checks all series, and names those without a name. `self_gravity`: gravity.self. Errors: one line with the number of
+/// the series and its name.
+result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, int n_species, double t_end,
+                          bool self_gravity = false);
 
 struct output_series {
   series_options options;

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/assert.hpp"
 #include "base/text.hpp"
 #include "num/symmetric.hpp"
 #include "star/hydro/state.hpp"
+#include "star/runners/gravity_field.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx::star {
@@ -38,6 +40,9 @@ std::vector<output_variable> all_variables(int n_species) {
   add("mach", "", d::none, k::mach);
   add_axes("vorticity", "", per_time, k::vorticity);
   add("level", "", d::none, k::level);
+  add("temperature", "", speed2, k::temperature);
+  add("potential", "", speed2, k::potential);
+  add_axes("acceleration", "", {1, 0, -2}, k::acceleration);
   return all;
 }
 
@@ -61,6 +66,10 @@ result<std::vector<output_variable>> find_variables(std::span<const std::string>
     return error{fmt::format("unknown variable '{}'{}", name, hint)};
   }
   return found;
+}
+
+bool need_gravity(std::span<const output_variable> variables) {
+  return std::any_of(variables.begin(), variables.end(), [](const output_variable& v) { return v.needs_gravity(); });
 }
 
 std::vector<output_variable> variables_of_mesh_files(int n_species) {
@@ -99,8 +108,12 @@ double value_of(const output_variable& v, const equation_of_state& eos, const pr
       return speed() / eos.sound_speed(w.density, w.pressure);
     case variable_kind::species:
       return w.fraction[v.index];
+    case variable_kind::temperature:
+      return eos.gas_temperature(w.density, eos.thermal_energy(w.density, eos.internal_energy(w.density, w.pressure)));
     case variable_kind::vorticity:
     case variable_kind::level:
+    case variable_kind::potential:
+    case variable_kind::acceleration:
       break;
   }
   return 0.0;
@@ -145,7 +158,8 @@ void fill_vorticity(int component, const gas& g, mesh::slot_id slot, double* out
 }  // namespace
 
 void fill_variables(std::span<const output_variable> variables, const gas& g, const hydro_parameters& p,
-                    mesh::slot_id slot, double* out) {
+                    mesh::slot_id slot, double* out, const gravity_field* gravity) {
+  PLX_ASSERT(gravity != nullptr || !need_gravity(variables));
   const std::ptrdiff_t cells = g.now.cells();
   const double* u = g.now.block(slot);
   for (std::ptrdiff_t c = 0; c < cells; ++c) {
@@ -160,6 +174,9 @@ void fill_variables(std::span<const output_variable> variables, const gas& g, co
     double* to = out + static_cast<std::ptrdiff_t>(v) * cells;
     if (variables[v].kind == variable_kind::vorticity) fill_vorticity(variables[v].index, g, slot, to);
     if (variables[v].kind == variable_kind::level) std::fill_n(to, cells, static_cast<double>(g.mesh.level(slot)));
+    if (!variables[v].needs_gravity()) continue;
+    const int component = variables[v].kind == variable_kind::potential ? 0 : 1 + variables[v].index;
+    std::copy_n(gravity->values(slot) + component * cells, cells, to);
   }
 }
 

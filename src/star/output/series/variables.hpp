@@ -15,6 +15,7 @@
 namespace plx::star {
 
 struct gas;
+class gravity_field;
 struct hydro_parameters;
 
 enum class variable_kind {
@@ -24,14 +25,17 @@ enum class variable_kind {
   velocity,  ///< along `index`
   speed,
   pressure,
-  p_over_rho,       ///< proportional to the temperature of an ideal gas
+  p_over_rho,       ///< of an ideal gas the same as the temperature
+  temperature,      ///< k T / (mu m_u): equation_of_state::gas_temperature()
   internal_energy,  ///< per volume
   kinetic_energy,   ///< per volume
   sound_speed,
   mach,
-  vorticity,  ///< component `index` of curl v
-  species,    ///< mass fraction
-  level       ///< of the block
+  vorticity,    ///< component `index` of curl v
+  species,      ///< mass fraction
+  level,        ///< of the block
+  potential,    ///< of self-gravity
+  acceleration  ///< of self-gravity, along `index`
 };
 
 struct output_variable {
@@ -40,7 +44,12 @@ struct output_variable {
   dimension unit;
   variable_kind kind = variable_kind::density;
   int index = 0;
+
+  /// Whether it needs the field of self-gravity.
+  bool needs_gravity() const { return kind == variable_kind::potential || kind == variable_kind::acceleration; }
 };
+/// Whether any of these needs the field of self-gravity.
+bool need_gravity(std::span<const output_variable> variables);
 
 /// All variables of a gas with this number of species.
 std::vector<output_variable> all_variables(int n_species);
@@ -52,8 +61,9 @@ result<std::vector<output_variable>> find_variables(std::span<const std::string>
 std::vector<output_variable> variables_of_mesh_files(int n_species);
 
 /// The values of a block. Shapes: out: [variable][k][j][i]. The vorticity comes from differences of second order inside
-/// the block, one-sided in the cells at its faces. Requires: a local block whose values are on the host.
+/// the block, one-sided in the cells at its faces. Requires: a local block whose values are on the host; `gravity` of
+/// the same state if need_gravity(variables).
 void fill_variables(std::span<const output_variable> variables, const gas& g, const hydro_parameters& p,
-                    mesh::slot_id slot, double* out);
+                    mesh::slot_id slot, double* out, const gravity_field* gravity = nullptr);
 
 }  // namespace plx::star

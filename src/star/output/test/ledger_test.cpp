@@ -28,8 +28,12 @@ struct books {
   }
   /// Totals: mass, energy, then `sums`; zero otherwise.
   void take(std::int64_t step, double mass, double energy, std::vector<double> sums = {}, double mass_left = 0,
-            double energy_left = 0) {
-    ledger::values v{step, {mass, 0, 0, 0, energy, 1}, {mass_left, 0, 0, 0, energy_left, 0}, {step, 0, 0}};
+            double energy_left = 0, double energy_added = 0) {
+    ledger::values v{step,
+                     {mass, 0, 0, 0, energy, 1},
+                     {mass_left, 0, 0, 0, energy_left, 0},
+                     {step, 0, 0},
+                     {0, 0, 0, 0, energy_added, 0}};
     v.totals.insert(v.totals.end(), sums.begin(), sums.end());
     of->take(v);
   }
@@ -58,6 +62,31 @@ TEST(Ledger, TheRemainderIsWhatDidNotLeave) {
   EXPECT_THAT(b.of->text(), HasSubstr("floors raised the density of 1 cell and"));
 }
 
+TEST(Ledger, WhatFloorsHaveAddedIsNoRemainderButCountsForTheLimit) {
+  books b({});
+  b.take(3, 2.0, 4.0, {}, 0, 0, 1.0);
+  b.take(4, 2.0, 4.5, {}, 0, 0.25, 2.0);
+  const ledger_row energy = b.row("energy");
+  EXPECT_EQ(energy.floors, 1.0);
+  EXPECT_EQ(energy.relative(), -0.0625);  // 4.5 - 4 + 0.25 - 1
+  EXPECT_EQ(energy.relative_error(), 0.3125);
+  EXPECT_THAT(b.of->text(), HasSubstr("boundaries      floors"));
+
+  books disk({"gravity.point_mass=1", "gravity.point_mass_softening=0.1"});  // conserved to the order of the scheme
+  disk.take(1, 1, 8, {0, 0, 0, -2});
+  disk.take(2, 1, 9, {0, 0, 0, -2}, 0, 0, 0.5);
+  EXPECT_EQ(disk.row("energy").relative_error(), 0.05);
+
+  books other({});
+  ASSERT_TRUE(other.of->restore(b.of->state()));
+  for (books* one : {&b, &other}) one->take(5, 2.0, 4.5, {}, 0, 0.25, 3.0);
+  EXPECT_EQ(other.row("energy").floors, 2.0);
+  EXPECT_EQ(b.of->json(), other.of->json());
+  std::vector<double> shorter = b.of->state();
+  shorter.resize(shorter.size() - 7);
+  EXPECT_FALSE(other.of->restore(shorter));
+}
+
 // The potential energy of the initial state is that at the start of step 1; regrids change it between steps.
 TEST(Ledger, TheEnergyOfGravityCountsWithoutRegrids) {
   books b({"gravity.self=true"});
@@ -73,6 +102,18 @@ TEST(Ledger, TheEnergyOfGravityCountsWithoutRegrids) {
   EXPECT_EQ(energy.change, 0.0);
   EXPECT_EQ(energy.regrids, -0.25);  // -0.5 before step 2, +0.25 before step 3
   EXPECT_EQ(energy.relative(), 0.25 / 12.0);
+}
+
+// With a row at the start and one at the end the change of the energy is not known, and is not 0.
+TEST(Ledger, OnePotentialMakesNoChange) {
+  books b({"gravity.self=true"});
+  b.take(0, 1, 8, {nan, nan, nan, nan, nan});
+  b.take(4, 1, 7, {0, 0, 0, -4, -3});
+  EXPECT_EQ(b.row("energy").conserved, rule::open);
+  EXPECT_THAT(b.of->text(), HasSubstr("the potential is known at one step only: output.history_interval is too long"));
+  b.take(8, 1, 6, {0, 0, 0, -3, -2});
+  EXPECT_EQ(b.row("energy").conserved, rule::exact);
+  EXPECT_EQ(b.row("energy").relative(), 0.0);
 }
 
 TEST(Ledger, RegridsAreUnknownWithoutARowPerStep) {
@@ -99,6 +140,7 @@ TEST(Ledger, SaysWhatTheSchemeDoesNotConserve) {
   books disk({"gravity.point_mass=1", "gravity.point_mass_softening=0.1"});
   disk.take(0, 1, 8, {nan, nan, nan, nan});
   disk.take(1, 1, 8, {0, 0, 0, -2});
+  disk.take(2, 1, 8, {0, 0, 0, -2});
   disk.of->take_rotation(1.0);
   EXPECT_EQ(disk.row("mass").conserved, rule::exact);
   EXPECT_EQ(disk.row("energy").conserved, rule::order);

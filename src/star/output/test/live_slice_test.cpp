@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "probe/live/live_json.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/settings.hpp"
 #include "rt/runtime.hpp"
@@ -65,6 +66,7 @@ TEST_F(LiveSlice, EveryPixelIsACellOfTheBlockAtItsPosition) {
 TEST_F(LiveSlice, IsDrawnOnlyForAViewer) {
   probe::picture_board* const board = rt.session()->pictures();
   ASSERT_NE(board, nullptr);
+  board->read_with([]() noexcept { return 100.0; });
   sim.start();
   EXPECT_FALSE(picture_wanted(sim)) << "the page has no viewer";
   EXPECT_EQ(board->look().number, 0u);

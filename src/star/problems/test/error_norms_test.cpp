@@ -1,4 +1,4 @@
-#include "star/problems/error_norms.hpp"
+#include "star/problems/test/error_norms.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "star/problems/expression.hpp"
+#include "star/problems/given_functions.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

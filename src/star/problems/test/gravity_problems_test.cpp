@@ -133,6 +133,78 @@ TEST(GravityProblems, GreshosVortexIsInEquilibrium) {
   EXPECT_NEAR(p->at({0.5, 0, 0}, 1.0).velocity[1], p->at({0.2, 0, 0}, 0).velocity[1], 1e-12);  // carried by the flow
 }
 
+// The linear equations of the gas and its gravity, phi = -4 pi G rho d / k^2, by differences; the waves on both sides
+// of Jeans' length.
+TEST(GravityProblems, JeansWavesSolveTheLinearEquations) {
+  for (const double gravity : {1.0, 20.0}) {
+    problem_setting setting = in_gravity(0.5);
+    setting.gravity = gravity;
+    const auto p = prepared("jeans_wave", {"jeans_wave.direction=[1,-1,1]", "jeans_wave.density=2"}, setting);
+    const vector x{0.11, 0.07, -0.2};
+    const double t = 0.03, h = 1e-4, k2 = 12.0 * std::numbers::pi * std::numbers::pi;
+    const auto slope = [&](auto&& value, std::size_t axis) {
+      vector up = x, down = x;
+      up[axis] += h, down[axis] -= h;
+      return (value(p->at(up, t)) - value(p->at(down, t))) / (2.0 * h);
+    };
+    const auto rate = [&](auto&& value) { return (value(p->at(x, t + h)) - value(p->at(x, t - h))) / (2.0 * h); };
+    double flow = 0.0;
+    for (std::size_t a = 0; a < 3; ++a) {
+      const auto velocity = [a](const primitive& w) { return w.velocity[a]; };
+      const auto density = [](const primitive& w) { return w.density; };
+      const auto pressure = [](const primitive& w) { return w.pressure; };
+      flow += 2.0 * slope(velocity, a);
+      const double field = 4.0 * std::numbers::pi * gravity / k2 * slope(density, a);
+      EXPECT_NEAR(2.0 * rate(velocity), -slope(pressure, a) + 2.0 * field, 1e-6);
+    }
+    EXPECT_NEAR(rate([](const primitive& w) { return w.density; }), -flow, 1e-6);
+    const auto known = p->references(0);
+    const bool grows = known[1].value > known[0].value;
+    EXPECT_EQ(grows, gravity == 20.0);
+    EXPECT_EQ(known[2].name, grows ? "growth_rate" : "wave_period");
+    EXPECT_TRUE(p->has_exact(0.1));
+    EXPECT_EQ(p->has_exact(10.0), !grows);  // to first order in the amplitude
+  }
+}
+
+TEST(GravityProblems, JeansWavesNeedGravityAndAPeriodicBox) {
+  EXPECT_TRUE(is_refused("jeans_wave", "jeans_wave.amplitude=1e-3"));  // without gravity.self
+  problem_setting s = in_gravity(0.5);
+  s.grid.emplace();
+  s.grid->sides.fill(mesh::boundary::periodic);
+  s.grid->sides[2] = s.grid->sides[3] = mesh::boundary::outflow;
+  auto p = make_problem("jeans_wave").value();
+  const auto done = p->prepare(s);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().message,
+            "jeans_wave: expected \"periodic\" in all mesh.sides, found another kind along axis 1");
+}
+
+// What is known of bodies on their own is not known of bodies with images.
+TEST(GravityProblems, NothingIsKnownOfIsolatedBodiesInPeriodicBoxes) {
+  problem_setting s = in_gravity(0.5);
+  s.grid.emplace();
+  s.grid->lower = s.lower, s.grid->upper = s.upper;
+  for (const bool periodic : {false, true}) {
+    s.grid->sides.fill(periodic ? mesh::boundary::periodic : mesh::boundary::outflow);
+    for (const char* name : {"spheroid", "evrard"}) {
+      const auto done = make_problem(name).value()->prepare(s);
+      EXPECT_EQ(bool(done), !periodic);
+      if (!done) {
+        EXPECT_NE(done.error().message.find(": expected boundaries of an isolated domain"), std::string::npos);
+      }
+    }
+    for (const char* name : {"polytrope", "two_stars"})
+      EXPECT_EQ(prepared(name, {}, s)->references(0).empty(), periodic) << name;
+    const auto star = prepared("polytrope", {}, s);
+    EXPECT_EQ(star->has_exact(1), !periodic);
+    EXPECT_TRUE(star->has_exact(0));
+  }
+  EXPECT_TRUE(prepared("rotating_star", {}, s)->references(0).empty());
+  s.gravity = 0.0;  // periodic boundaries without gravity of the gas
+  EXPECT_TRUE(make_problem("spheroid").value()->prepare(s));
+}
+
 TEST(GravityProblems, OptionsThatDoNotFitAreRefused) {
   for (const auto& [name, option] : {std::pair{"spheroid", "spheroid.polar_radius=0.6"},
                                      {"evrard", "evrard.radius=0.6"},
@@ -143,6 +215,29 @@ TEST(GravityProblems, OptionsThatDoNotFitAreRefused) {
                                      {"gresho", "gresho.scale=2"},
                                      {"kepler_disk", "kepler_disk.radius=1"}})
     EXPECT_TRUE(is_refused(name, option)) << option;
+}
+
+// Numbers in CGS where code units are expected; in centimetres, too, where the box is.
+TEST(GravityProblems, StarsInGramsOrCentimetresAreRefused) {
+  const auto is_refused = [](const char* name, const std::vector<std::string>& options, const problem_setting& setting,
+                             const std::string& found) {
+    auto p = make_problem(name).value();
+    config_table table;
+    p->describe(table);
+    for (const std::string& o : options) table.set(o).value();
+    const auto done = p->prepare(setting);
+    ASSERT_FALSE(done) << options[0];
+    EXPECT_NE(done.error().message.find(found), std::string::npos) << done.error().message;
+  };
+  problem_setting s = in_gravity(1);
+  is_refused("polytrope", {"polytrope.mass=1.99e33"}, s, "polytrope.mass = 1.99e+33: expected code units");
+  is_refused("polytrope", {"polytrope.radius=6.957e10"}, s, "polytrope.radius = 6.957e+10: expected code units");
+  is_refused("two_stars", {"two_stars.masses=[0.5,9.9e32]"}, s, "two_stars.masses[1] = 9.9e+32: expected code units");
+  is_refused("two_stars", {"two_stars.separation=1e11"}, s, "two_stars.separation = 1e+11: expected code units");
+  s = in_gravity(1e11);
+  s.code_units = {.length_cm = 6.957e10, .mass_g = 1.989e33, .time_s = 1594.0, .known = true};
+  is_refused("two_stars", {"two_stars.separation=5e10", "two_stars.radii=[1e10,1e10]"}, s, "a box that is 1.39e+22 cm");
+  is_refused("polytrope", {"polytrope.radius=6.957e10"}, s, "divide lengths in centimetres by the unit of [units]");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "probe/record/test/temporary_test.hpp"
 #include "star/problems/model_problem.hpp"
 #include "star/problems/test/box_test.hpp"
 
@@ -96,7 +97,7 @@ TEST(ModelProblems, ARotatingStarIsAnAxisymmetricBody) {
 }
 
 TEST(ModelProblems, AFileGivesTheSameBitsAndMustFit) {
-  const std::string path = testing::TempDir() + "model_problems_test.h5";
+  const std::string path = probe::temporary_path("model_problems_test.h5");
   const auto first = prepared("binary", quick, coarse());
   const auto& m = dynamic_cast<const model_problem&>(*first);
   ASSERT_TRUE(models::write_model(path, m.stars(), {"", "", m.identity()}));

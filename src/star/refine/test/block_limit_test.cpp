@@ -78,6 +78,43 @@ TEST(BlockLimit, ThresholdsRecoverWhenTheRequestsDo) {
   EXPECT_EQ(checks, 6);  // 2^(47/8), eight steps per check
 }
 
+// The thresholds become as small as fits: 19 blocks are refined, and 23 with the next step. Each check strengthens by a
+// factor of two at most. Where the criteria request more, they are weakened again.
+TEST(BlockLimit, ATargetIsReachedFromBelow) {
+  const mesh::block_mesh m = roots();
+  refinement_options o = limited_to(64 + 7 * 20);
+  o.fill_blocks = true;
+  block_limit target(o);
+  const auto strict = [&](double factor) { return by_position{m}(4096.0 * factor); };
+  int checks = 0;
+  std::size_t found = 0;
+  for (; found == 0 && checks < 100; ++checks) found = refined(target.choose(m, strict));
+  EXPECT_EQ(checks, 7);
+  while (checks++ < 20) found = refined(target.choose(m, strict));
+  EXPECT_LE(found, 20u);
+  EXPECT_GE(found, 16u);
+  EXPECT_LT(target.weakening(), 64.0 / 4096);
+
+  block_limit resumed(o);
+  resumed.restore(target.state());
+  EXPECT_EQ(resumed.weakening(), target.weakening());
+  EXPECT_EQ(resumed.choose(m, strict), target.choose(m, strict));
+
+  EXPECT_LE(refined(target.choose(m, by_position{m})), 20u);
+  EXPECT_GT(target.weakening(), 1.0);
+}
+
+// Criteria that never request anything end at a thousandth of their thresholds.
+TEST(BlockLimit, ThresholdsAreNotStrengthenedBeyondAThousandth) {
+  const mesh::block_mesh m = roots();
+  refinement_options o = limited_to(1000);
+  o.fill_blocks = true;
+  block_limit target(o);
+  for (int checks = 0; checks < 20; ++checks)
+    target.choose(m, [&](double) { return std::vector<flag>(m.slot_count(), flag::keep); });
+  EXPECT_EQ(target.weakening(), 1.0 / 1024);
+}
+
 TEST(BlockLimit, WithoutAMeshThatFitsOnlyWhatIsNotWeakenedIsLeft) {
   const mesh::block_mesh m = roots();
   block_limit limit(limited_to(64));

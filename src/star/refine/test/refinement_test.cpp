@@ -6,6 +6,7 @@
 
 #include "rt/runtime.hpp"
 #include "star/refine/regrid.hpp"
+#include "star/runners/gravity_field.hpp"
 
 namespace plx::star {
 namespace {
@@ -174,6 +175,37 @@ TEST_F(RefinementBySpecies, FractionsInTheRangeAndOnBothSidesOfIt) {
   EXPECT_EQ(f[at(0, 0, 0)], mesh::flag::coarsen);
 }
 
+// A potential that is given: -depth in one cell of a block, 0 elsewhere.
+struct RefinementByPotential : Refinement {
+  RefinementByPotential()
+      : Refinement({"refinement.gradient_of=[]", "refinement.potential_levels=[2,8]", "gravity.self=true",
+                    R"(mesh.sides=["outflow","outflow","outflow","outflow","outflow","outflow"])"}) {}
+  std::vector<mesh::flag> flags_with(mesh::slot_id slot, int cell, double depth, double weakening = 1.0) {
+    gravity_field field;
+    field.hold(*gas_);
+    for (const mesh::slot_id s : gas_->mesh.blocks()) std::fill_n(field.values(s), 512, 0.0);
+    field.values(slot)[cell] = -depth;
+    return rt_.run([&] { return refinement_flags(*gas_, setup_, in_->refinement, *scratch_, weakening, &field); });
+  }
+};
+TEST_F(RefinementByPotential, DepthOfTheLevelAndOfTheOneBefore) {
+  const mesh::slot_id block = at(2, 2, 2);
+  EXPECT_EQ(flags_with(block, 0, 1.999)[block], mesh::flag::coarsen);
+  EXPECT_EQ(flags_with(block, 0, -2.001)[block], mesh::flag::coarsen);
+  EXPECT_EQ(flags_with(block, 0, 2.001, 1.01)[block], mesh::flag::coarsen);
+  const auto f = flags_with(block, 0, 2.001);  // a cell at the lower corner, so the buffer reaches seven blocks
+  EXPECT_EQ(f[block], mesh::flag::refine);
+  EXPECT_EQ(f[at(1, 1, 1)], mesh::flag::refine);
+  EXPECT_EQ(f[at(3, 2, 2)], mesh::flag::coarsen);
+  const mesh::slot_id child = child_after(f);
+  ASSERT_NE(child, mesh::no_slot);
+  for (const auto& [depth, expected] : {std::pair{1.999, mesh::flag::coarsen},
+                                        {2.001, mesh::flag::keep},
+                                        {7.999, mesh::flag::keep},
+                                        {8.001, mesh::flag::refine}})
+    EXPECT_EQ(flags_with(child, 511, depth)[child], expected) << depth;
+}
+
 struct RefinementByRegion : Refinement {
   RefinementByRegion() : Refinement({"refinement.gradient_of=[]", "refinement.regions=[0.1,0.9,0.1,0.9,0.1,0.9,2]"}) {}
 };
@@ -186,6 +218,18 @@ TEST_F(RefinementByRegion, UntilTheLevelIsThere) {
   EXPECT_NE(gas_->mesh.find({0, {2, 2, 2}}), mesh::no_slot);
   EXPECT_EQ(flags()[gas_->mesh.find({2, {1, 1, 1}})], mesh::flag::keep);
   EXPECT_GT(gas_->largest_signal_rate(), 0.0);
+}
+
+// Cells have the mass 1/512, so cell_mass requests no block until the factor is 2^-6; then it requests all 64, which is
+// one level for 512 blocks. One check strengthens to 1/2 only.
+struct RefinementToATarget : Refinement {
+  RefinementToATarget()
+      : Refinement({"mesh.max_level=1", "refinement.gradient_of=[]", "refinement.cell_mass=0.1",
+                    "refinement.max_blocks=600", "refinement.fill_blocks=true"}) {}
+};
+TEST_F(RefinementToATarget, TheInitialMeshFillsItThroughChecksWithoutAChange) {
+  rt_.run([&] { return build_initial(*gas_, setup_, in_->refinement, *in_->problem, *scratch_); });
+  EXPECT_EQ(gas_->mesh.block_count(), 512u);
 }
 
 }  // namespace

@@ -48,8 +48,13 @@ TEST(DeviceCourse, DenseBodiesAtMach20ThroughRefinementBoundaries) {
       "moving_body.mach=20",       "moving_body.direction=[1,2,-1]",
       "refinement.interval=2",     "refinement.regions=[0.0,0.3,-0.5,0.5,-0.5,0.5,1]",
       "refinement.gradient_of=[]", R"(mesh.sides=["periodic","periodic","periodic","periodic","periodic","periodic"])"};
-  compare("moving_body", with(body, {"moving_body.profile=ball", "run.max_steps=8"}), {}, 0);
-  compare("moving_body", with(body, {"moving_body.profile=star", "run.max_steps=3", "hydro.scheme=full3d"}), {}, 0);
+  for (const texts& how : {texts{"moving_body.profile=ball", "run.max_steps=8"},
+                           texts{"moving_body.profile=star", "run.max_steps=3", "hydro.scheme=full3d"}}) {
+    device_outcome seen;
+    compare("moving_body", with(body, how), {}, 0, 1, &seen);
+    EXPECT_EQ(seen.floors, 0);
+    EXPECT_LT(seen.drift, 1e-12);
+  }
 }
 
 TEST(DeviceCourse, StatesBeyondTheBoundaryAndWalls) {
@@ -134,6 +139,12 @@ TEST(DeviceCourse, ACheckpointContinuesOnTheOther) {
     ASSERT_FALSE(refused);
     EXPECT_NE(refused.error().message.find("expected the variable 'mom1' at place 2, found 'mom2'"), std::string::npos)
         << refused.error().message;
+    mesh::checkpoint without = *c;
+    std::erase_if(without.state.numbers, [](const auto& list) { return list.first == "from_floors"; });
+    const auto incomplete = b.sim->restore(without, path);
+    ASSERT_FALSE(incomplete);
+    EXPECT_NE(incomplete.error().message.find("numbers 'from_floors', found 0"), std::string::npos)
+        << incomplete.error().message;
     ASSERT_TRUE(b.sim->restore(*c, path));
     b.sim->go_on();
     while (!b.sim->finished()) ASSERT_TRUE(b.sim->step());
@@ -149,7 +160,7 @@ TEST(DeviceCourse, ABadCellStopsAtTheLastGoodStateAndIsNamed) {
   spoilt.sim->start();
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(spoilt.sim->step());
   const gas& g = spoilt.sim->state();
-  mesh::arena values(g.now.variables(), g.now.block_size());
+  mesh::arena values(g.now.fields(), g.now.block_size());
   values.resize(g.mesh.slot_count());
   for (const mesh::slot_id slot : g.mesh.blocks())
     std::memcpy(values.block(slot), g.now.block(slot), sizeof(double) * values.stride());

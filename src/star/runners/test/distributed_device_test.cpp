@@ -18,7 +18,7 @@
 #include "rt/async.hpp"
 #include "rt/thread.hpp"
 #include "star/driver/options.hpp"
-#include "star/runners/run_device.hpp"
+#include "star/runners/device_course.hpp"
 #include "star/test/course_test.hpp"
 #include "star/test/localities_test.hpp"
 

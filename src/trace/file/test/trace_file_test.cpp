@@ -286,7 +286,7 @@ TEST_F(TraceFile, AnythingElseIsAnErrorOfOneLine) {
   };
   EXPECT_THAT(error_of("{\"traceEvents\":[]}"), HasSubstr("PLX_TRACE=1"));
   EXPECT_THAT(error_of(""), HasSubstr("PLX_TRACE=1"));
-  EXPECT_THAT(error_of("parallax trace 1\n" + std::string(1000, 'x')), HasSubstr("ends before its first record"));
+  EXPECT_THAT(error_of("parallax trace 2\n" + std::string(1000, 'x')), HasSubstr("ends before its first record"));
   EXPECT_THAT(load_trace({path + ".none"}).error().message, HasSubstr("file.plxt.none"));
   EXPECT_THAT(load_trace({"/dev/zero"}).error().message, HasSubstr("not a regular file"));
   small_trace(path);

@@ -1,126 +1,27 @@
-// Localities are threads of one process, each with a UCX worker. tests/net/ tests separate processes.
 #include "net/transport/ucx/ucx_transport.hpp"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <deque>
-#include <map>
 #include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
-#include "net/start/bootstrap.hpp"
-#include "net/start/test/table_bootstrap_test.hpp"
 #include "net/transport/transport.hpp"
-#include "rt/core/spinlock.hpp"
+#include "net/transport/ucx/test/ucx_transport_test.hpp"
 
 namespace {
 
 using namespace plx;
 using namespace plx::net;
-using testing::ElementsAre;
-
-class UcxTransport : public testing::Test {
- protected:
-  void SetUp() override {
-    if (const auto l = net::detail::load_ucx(); !l) GTEST_SKIP() << l.error().message;
-#ifdef PLX_TSAN
-    GTEST_SKIP() << "ThreadSanitizer does not see the synchronization in UCX's queues";
-#endif
-  }
-};
-
-std::vector<std::byte> pattern(std::size_t n, unsigned seed) {
-  std::vector<std::byte> bytes(n);
-  for (std::size_t i = 0; i < n; ++i) bytes[i] = static_cast<std::byte>((i * 2654435761u + seed) >> 7);
-  return bytes;
-}
-
-std::vector<std::vector<std::byte>> parts_of(const std::vector<std::size_t>& sizes) {
-  std::vector<std::vector<std::byte>> parts;
-  for (const std::size_t n : sizes) parts.push_back(pattern(n, static_cast<unsigned>(parts.size())));
-  return parts;
-}
-
-/// Stores all messages that arrive.
-struct keeper final : receiver {
-  struct coming {
-    std::vector<std::byte> head;
-    std::vector<std::vector<std::byte>> pieces;
-  };
-  std::multimap<locality_id, std::vector<std::byte>> heads;
-  std::vector<std::unique_ptr<coming>> whole, failed;
-  std::vector<void*> given_up;  // their memory stays valid
-  std::vector<std::pair<locality_id, std::string>> losses;
-  bool refuses = false, has_space = true;
-  unsigned refusals = 0, questions = 0;
-
-  void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
-    heads.emplace(from, std::vector(head.begin(), head.end()));
-  }
-  bool has_room(std::span<const std::byte>, std::uint64_t, bool others_wait) noexcept override {
-    ++questions;
-    return has_space && !others_wait;
-  }
-  void* announced(locality_id, std::span<const std::byte> head, std::span<place> places) noexcept override {
-    if (refuses) return ++refusals, nullptr;
-    auto c = std::make_unique<coming>();
-    c->head.assign(head.begin(), head.end());
-    for (place& p : places) c->pieces.emplace_back(p.size_bytes);
-    for (std::size_t i = 0; i < places.size(); ++i) places[i].data = c->pieces[i].data();
-    return c.release();
-  }
-  void pieces_arrived(locality_id, void* announced, bool ok) noexcept override {
-    (ok ? whole : failed).emplace_back(static_cast<coming*>(announced));
-  }
-  void pieces_lost(locality_id, void* announced) noexcept override { given_up.push_back(announced); }
-  void lost(locality_id peer, std::string_view why) noexcept override { losses.emplace_back(peer, why); }
-};
-
-struct message : outgoing {
-  std::vector<std::byte> bytes;
-  std::vector<std::vector<std::byte>> parts;
-  std::vector<piece> names;
-  std::atomic<int> good{0}, bad{0};
-
-  explicit message(std::vector<std::byte> head_bytes, std::vector<std::vector<std::byte>> all = {})
-      : bytes(std::move(head_bytes)), parts(std::move(all)) {
-    head = bytes;
-    for (const auto& p : parts) names.push_back({p.data(), p.size()});
-    pieces = names;
-    sent = [](outgoing* o, bool ok) noexcept {
-      ++(ok ? static_cast<message*>(o)->good : static_cast<message*>(o)->bad);
-    };
-  }
-};
-
-template <class F>
-bool progress_until(transport& t, F done, double limit_s = 300) {
-  for (const double until = monotonic_seconds() + limit_s; !done();) {
-    if (!t.progress()) std::this_thread::yield();
-    if (monotonic_seconds() > until) return false;
-  }
-  return true;
-}
-
-/// Calls f(transport, bootstrap, keeper) on each of n localities; then all stop.
-template <class F>
-void with_transports(test::table& t, F f) {
-  test::as_localities(t, [&](bootstrap& b) {
-    auto made = find_transport("ucx", b, 300);
-    ASSERT_TRUE(made) << made.error().message;
-    keeper k;
-    (*made)->start(k);
-    f(**made, b, k);
-    EXPECT_TRUE((*made)->stop(300));
-    EXPECT_FALSE((*made)->pending());
-    made->reset();
-  });
-}
+using test::keeper, test::message, test::parts_of, test::pattern, test::progress_until, test::with_transports,
+    test::UcxTransport;
 
 TEST_F(UcxTransport, HeadsArriveCompleteAndOnce) {
   test::table t(3);
@@ -133,6 +34,8 @@ TEST_F(UcxTransport, HeadsArriveCompleteAndOnce) {
         if (to != b.here()) carrier.send(to, out.emplace_back(pattern(n, b.here())));
     EXPECT_TRUE(progress_until(carrier, [&] { return k.heads.size() == 2 * sizes.size() && !carrier.pending(); }));
     for (const auto& m : out) EXPECT_EQ(m.good, 1);
+    EXPECT_EQ(carrier.near().sent, 2 * 4) << "of 1, 7, 8 and 100 bytes";
+    EXPECT_EQ(carrier.near().received, 2 * 4);
     for (locality_id from = 0; from < 3; ++from) {
       std::multiset<std::vector<std::byte>> expected, found;
       if (from != b.here())
@@ -202,31 +105,6 @@ TEST_F(UcxTransport, MessagesWaitUntilTheReceiverHasRoom) {
     for (const auto& m : out) expected.insert(m.parts);
     for (const auto& c : k.whole) found.insert(c->pieces);
     EXPECT_TRUE(expected == found);
-  });
-}
-
-TEST_F(UcxTransport, MessagesThatWaitAreDroppedWithTheirSender) {
-  test::table t(2);
-  std::atomic<bool> waits{false};
-  test::as_localities(t, [&](bootstrap& b) {
-    auto carrier = find_transport("ucx", b, 300).value();
-    keeper k;
-    k.has_space = false;
-    carrier->start(k);
-    message one(pattern(16, 1), parts_of({3 << 20})), many(pattern(16, 1), parts_of({5000, 2 << 20}));
-    if (b.here() == 1) {
-      carrier->send(0, one);
-      carrier->send(0, many);
-      EXPECT_TRUE(progress_until(*carrier, [&] { return waits.load(); }));
-      return;
-    }
-    EXPECT_TRUE(progress_until(*carrier, [&] { return k.questions > 100; }));
-    waits = true;
-    EXPECT_TRUE(progress_until(*carrier, [&] { return !k.losses.empty(); }));
-    k.has_space = true;
-    EXPECT_TRUE(progress_until(*carrier, [&] { return !carrier->pending(); }));
-    EXPECT_TRUE(carrier->stop(300));
-    EXPECT_TRUE(k.whole.empty() && k.failed.empty());
   });
 }
 
@@ -318,127 +196,6 @@ TEST_F(UcxTransport, TheReceiverMayReleaseMemory) {
     EXPECT_TRUE(carrier->stop(300));
     EXPECT_EQ(m.good, 1);
   });
-}
-
-TEST_F(UcxTransport, AProcessThatEndsSilentlyIsLostToAll) {
-  test::table t(3);
-  test::as_localities(t, [&](bootstrap& b) {
-    auto carrier = find_transport("ucx", b, 300).value();
-    keeper k;
-    carrier->start(k);
-    static_cast<void>(b.exchange("", 300));  // all have started
-    message before(pattern(16, 1)), after(pattern(16, 1));
-    carrier->send((b.here() + 1) % 3, before);
-    EXPECT_TRUE(progress_until(*carrier, [&] { return k.heads.size() == 1 && before.good == 1; }));
-    if (b.here() == 1) return;
-    EXPECT_TRUE(progress_until(*carrier, [&] { return !k.losses.empty(); }));
-    carrier->send(1, after);
-    EXPECT_EQ(after.bad, 1);
-    EXPECT_TRUE(carrier->stop(300));
-    EXPECT_THAT(k.losses, ElementsAre(testing::Pair(1u, "its process has ended")));
-  });
-}
-
-/// A UCX whose sends and receives of pieces complete only when end_all() is called.
-class slow_ucx {
- public:
-  slow_ucx() : library(**net::detail::load_ucx()) {
-    real_ = library;
-    now_ = this;
-    library.am_recv_data_nbx = [](ucp_worker_h, void*, void*, std::size_t, const ucp_request_param_t* how) {
-      now_->receives_.push_back({how->cb.recv_am, how->user_data});
-      return static_cast<ucs_status_ptr_t>(now_);
-    };
-    library.am_send_nbx = [](ucp_ep_h endpoint, unsigned id, const void* header, std::size_t header_bytes,
-                             const void* data, std::size_t bytes, const ucp_request_param_t* how) {
-      if (!now_->holds_sends || bytes < 4096)
-        return now_->real_.am_send_nbx(endpoint, id, header, header_bytes, data, bytes, how);
-      now_->sends_.push_back({how->cb.send, how->user_data});
-      return static_cast<ucs_status_ptr_t>(now_);
-    };
-    library.request_free = [](void* request) {
-      if (request != now_) now_->real_.request_free(request);
-    };
-  }
-  void end_all() {
-    for (const auto& r : std::exchange(receives_, {})) r.call(this, UCS_ERR_CANCELED, 0, r.of);
-    for (const auto& s : std::exchange(sends_, {})) s.call(this, UCS_ERR_CANCELED, s.of);
-  }
-  std::size_t receives() const { return receives_.size(); }
-  std::size_t sends() const { return sends_.size(); }
-
-  net::detail::ucx_library library;
-  bool holds_sends = false;
-
- private:
-  struct receive {
-    ucp_am_recv_data_nbx_callback_t call;
-    void* of;
-  };
-  struct sending {
-    ucp_send_nbx_callback_t call;
-    void* of;
-  };
-  static inline slow_ucx* now_ = nullptr;
-  net::detail::ucx_library real_;
-  std::vector<receive> receives_;
-  std::vector<sending> sends_;
-};
-
-/// Locality 1 dies during the transfer of a large piece from it or to it. `at_end` is called on locality 0 when it has
-/// detected the loss.
-template <class F>
-void while_a_piece_is_under_way(bool to_the_dead, F at_end) {
-  slow_ucx slow;  // at locality 0
-  slow.holds_sends = to_the_dead;
-  test::table t(2);
-  std::atomic<bool> under_way{false};
-  test::as_localities(t, [&](bootstrap& b) {
-    keeper k;
-    message m(pattern(16, 1), parts_of({3 << 20}));
-    net::detail::ucx_transport carrier(b.here() == 0 ? slow.library : **net::detail::load_ucx(), 2);
-    ASSERT_TRUE(carrier.open(b, 300));
-    carrier.start(k);
-    message hello(pattern(16, 1));
-    carrier.send(1 - b.here(), hello);
-    EXPECT_TRUE(progress_until(carrier, [&] { return k.heads.size() == 1 && hello.good == 1; }));
-    if ((b.here() == 0) == to_the_dead) carrier.send(1 - b.here(), m);
-    if (b.here() == 0) {
-      EXPECT_TRUE(progress_until(carrier, [&] { return slow.receives() + slow.sends() == 1; }));
-      under_way = true;
-      EXPECT_TRUE(progress_until(carrier, [&] { return !k.losses.empty(); }));
-      EXPECT_FALSE(carrier.pending());
-      at_end(carrier, k, m, slow);
-    } else {
-      EXPECT_TRUE(progress_until(carrier, [&] { return under_way.load(); }));
-    }
-  });
-}
-
-TEST_F(UcxTransport, ReceiveMemoryIsKeptUntilUcxHasFinished) {
-  for (const bool stops : {false, true})
-    while_a_piece_is_under_way(false, [&](transport& carrier, keeper& k, message&, slow_ucx& slow) {
-      EXPECT_EQ(k.given_up.size(), 1u);
-      EXPECT_TRUE(k.failed.empty());
-      if (!stops) slow.end_all();
-      EXPECT_TRUE(!stops || carrier.stop(300));
-      EXPECT_EQ(k.failed.size(), 1u);
-      EXPECT_TRUE(k.whole.empty());
-      EXPECT_TRUE(stops || carrier.stop(300));
-      EXPECT_EQ(k.failed.size(), 1u);
-    });
-}
-
-TEST_F(UcxTransport, SendMemoryIsKeptUntilUcxHasFinished) {
-  for (const bool stops : {false, true})
-    while_a_piece_is_under_way(true, [&](transport& carrier, keeper&, message& m, slow_ucx& slow) {
-      EXPECT_EQ(m.good + m.bad, 0);
-      if (!stops) slow.end_all();
-      EXPECT_TRUE(!stops || carrier.stop(300));
-      EXPECT_EQ(m.bad, 1);
-      EXPECT_TRUE(stops || carrier.stop(300));
-      EXPECT_EQ(m.good + m.bad, 1);
-    });
 }
 
 TEST_F(UcxTransport, NothingIsSentAfterStop) {

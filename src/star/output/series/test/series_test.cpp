@@ -36,7 +36,7 @@ struct after_steps {
   auto task(F&& f) {
     return rt.run(std::forward<F>(f));
   }
-  mesh::pixel_image image(const series_options& o, const std::vector<std::string>& names) {
+  pixel_image image(const series_options& o, const std::vector<std::string>& names) {
     const auto v = find_variables(names, 0).value();
     return task([&] { return paint(o, v, sim.state(), s.hydro); });
   }
@@ -83,7 +83,8 @@ TEST(Variables, FollowFromTheConservedValues) {
     to_conserved(a.s.hydro.eos, {.density = 2.0, .velocity = {-y, x, 0.5}, .pressure = 3.0, .fraction = {}}, 0,
                  g.now.block(b) + c, static_cast<std::ptrdiff_t>(cells));
   }
-  const auto all = all_variables(0);
+  auto all = all_variables(0);
+  std::erase_if(all, [](const output_variable& v) { return v.needs_gravity(); });
   std::vector<double> values(all.size() * cells);
   fill_variables(all, g, a.s.hydro, b, values.data());
   for (std::size_t c = 0; c < cells; ++c) {
@@ -102,6 +103,7 @@ TEST(Variables, FollowFromTheConservedValues) {
                                                  {"kinetic_energy", speed * speed},
                                                  {"speed", speed},
                                                  {"p_over_rho", 1.5},
+                                                 {"temperature", 1.5},
                                                  {"sound_speed", sound},
                                                  {"mach", speed / sound},
                                                  {"vorticity_x", 0.0},
@@ -227,6 +229,56 @@ TEST(Shells, AddUpToTheMassAndHaveTheExtremes) {
   }
 }
 
+// A star of mass and radius 1: outside, -1 / r and 1 / r^2; inside, the temperature is the pressure over the density.
+TEST(Shells, HaveThePotentialOfAStar) {
+  const auto in =
+      input::from_text("[problem]\nname = \"polytrope\"\n", "t",
+                       {"mesh.root_blocks=[4,4,4]", "mesh.lower=[-2,-2,-2]", "mesh.upper=[2,2,2]", "gravity.self=true",
+                        "gravity.constant=1", "gravity.order=3", "gravity.theta=0.5", "hydro.gamma=1.6666666666666667",
+                        "polytrope.radius=1", "refinement.gradient_of=[]", "run.max_steps=1"});
+  ASSERT_TRUE(in) << in.error().message;
+  const setup s = in.value()->prepare().value();
+  runtime rt({.workers = 2});
+  simulation sim(*in.value(), s, rt);
+  sim.start();
+  series_options o = of_kind("profile");
+  o.weight = "volume", o.bins = 3, o.radii = {0.0, 1.8};
+  const std::vector<std::string> names{"potential", "acceleration_x", "temperature", "p_over_rho"};
+  const auto v = find_variables(names, 0).value();
+  for (const int steps : {0, 1}) {
+    if (steps == 1) {
+      ASSERT_TRUE(sim.step());
+    }
+    const gravity_field* const field = &sim.gravity();
+    const std::string table = rt.run([&] { return shell_table(o, v, sim.state(), s.hydro, 2, steps, 0.0, field); });
+    const std::string last = table.substr(table.rfind('\n', table.size() - 2) + 1);  // from 1.2 to 1.8
+    std::vector<double> row;
+    std::istringstream words(last);
+    for (std::string word; std::getline(words, word, ',');) row.push_back(std::stod(word));
+    ASSERT_EQ(row.size(), 19u);
+    EXPECT_NEAR(row[8], -1.0 / 1.2, 0.02);   // smallest potential
+    EXPECT_NEAR(row[9], -1.0 / 1.8, 0.01);   // largest one
+    EXPECT_NEAR(row[10], 0.0, 1e-3);         // mean acceleration
+    EXPECT_NEAR(row[12], 1.0 / 1.44, 0.04);  // largest one along x
+    EXPECT_NEAR(row[13], row[16], 1e-6 * row[16]);
+  }
+}
+
+TEST(Variables, GravityIsNeededForThePotential) {
+  const auto error_of = [](const std::string& gravity) {
+    auto in =
+        input::from_text("[problem]\nname = \"polytrope\"\n", "t",
+                         {"gravity.self=" + gravity,
+                          "output.series=[{kind=\"slice\",variables=[\"density\",\"potential\"],every_steps=1}]"});
+    EXPECT_TRUE(in) << in.error().message;
+    const auto s = in.value()->prepare();
+    return s ? std::string() : s.error().message;
+  };
+  EXPECT_EQ(error_of("true"), "");
+  EXPECT_EQ(error_of("false"),
+            "output.series, number 1 ('slice_1'): variable 'potential': expected gravity.self = true, found false");
+}
+
 class SeriesFiles : public testing::Test {
  protected:
   void SetUp() override {
@@ -238,7 +290,7 @@ class SeriesFiles : public testing::Test {
 
   static std::unique_ptr<input> request(std::vector<std::string> more) {
     more.insert(
-        more.end(),
+        more.begin(),
         {"units.length=\"2 cm\"", "units.mass=3", "units.time=5",
          "output.series=[{kind=\"mesh\",name=\"cells\",variables=[\"density\",\"mach\"],every_steps=4},"
          "{kind=\"slice\",axis=\"y\",variables=[\"density\",\"vorticity_z\"],every_steps=3,precision=\"double\"},"
@@ -309,6 +361,32 @@ TEST_F(SeriesFiles, AreTheSameForWorkersLocalitiesAndADevice) {
     for (const char* name : {"/series/cells.00000.athdf", "/series/cells.00003.athdf", "/series/cells.00003.xdmf"})
       EXPECT_TRUE(fs::exists(path(run) + name)) << run << name;
   EXPECT_EQ(mesh::athdf_step(path("three") + "/series/cells.00003.athdf"), 10);
+}
+
+// The mesh changes after step 2.
+TEST_F(SeriesFiles, OfThePotentialAreTheSameForLocalitiesAndADevice) {
+  const std::vector<std::string> sets{
+      "gravity.self=true",
+      "gravity.constant=0.5",
+      "gravity.order=3",
+      "gravity.theta=0.5",
+      "run.max_steps=3",
+      "eos.molecular_weight=0.6",
+      "output.series=[{kind=\"mesh\",name=\"cells\",variables=[\"potential\"],every_steps=1},"
+      "{kind=\"slice\",variables=[\"potential\",\"temperature\"],every_steps=1,precision=\"double\"},"
+      "{kind=\"profile\",variables=[\"acceleration_z\"],bins=4,every_steps=2}]"};
+  const auto with = [&](const std::string& last) {
+    auto all = sets;
+    all.push_back(last);
+    return all;
+  };
+  run_once("one", sets);
+  const auto one = files("one");
+  EXPECT_EQ(one.size(), 4u + 3u);
+  run_once("device", with("run.device=emulated"));
+  EXPECT_TRUE(files("device") == one);
+  run_on_localities(3, "three", sets);
+  EXPECT_TRUE(files("three") == one);
 }
 
 TEST_F(SeriesFiles, ContinueAfterAResumeWithoutDuplicates) {

@@ -1,0 +1,280 @@
+#include "net/transport/near_rings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/test/timeout_test.hpp"
+
+namespace {
+
+using namespace plx::net;
+using plx::locality_id;
+using plx::no_locality;
+using net_rings = detail::near_rings;
+using sending = detail::near_rings::sending;
+
+/// Notes what arrives.
+class noting_receiver final : public receiver {
+ public:
+  void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
+    all.emplace_back(from, std::string(reinterpret_cast<const char*>(head.data()), head.size()));
+  }
+  void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
+  void pieces_arrived(locality_id, void*, bool) noexcept override {}
+  void pieces_lost(locality_id, void*) noexcept override {}
+  void lost(locality_id, std::string_view) noexcept override {}
+
+  std::vector<std::pair<locality_id, std::string>> all;
+};
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+/// The rings of three localities: 0 and 2 on one host, 1 on another.
+class NearRings : public testing::Test {
+ protected:
+  void SetUp() override {
+    for (locality_id i = 0; i < 3; ++i) {
+      jobs[i].here = i;
+      jobs[i].size = 3;
+      jobs[i].hosts = {"a", "b", "a"};
+      offers.push_back(rings[i].offer(jobs[i]));
+    }
+    if (offers[0].empty()) GTEST_SKIP() << "no shared memory";
+    for (locality_id i = 0; i < 3; ++i) rings[i].open(jobs[i], offers);
+  }
+  bool receive(locality_id here) { return rings[here].receive(receivers[here], invalid); }
+
+  detail::job_info jobs[3];
+  net_rings rings[3];
+  noting_receiver receivers[3];
+  std::vector<std::string> offers;
+  locality_id invalid = no_locality;
+};
+
+TEST_F(NearRings, MessagesArriveInOrder) {
+  EXPECT_FALSE(receive(2));
+  const std::string longest(collective::most_shm_bytes, 'x');
+  for (const std::string& text : {std::string("a"), longest, std::string(56, 'b'), std::string(57, 'c')})
+    EXPECT_EQ(rings[0].send(2, bytes_of(text)), sending::sent);
+  EXPECT_TRUE(receive(2));
+  EXPECT_FALSE(receive(2));
+  ASSERT_EQ(receivers[2].all.size(), 4u);
+  EXPECT_EQ(receivers[2].all[0], std::pair(locality_id{0}, std::string("a")));
+  EXPECT_EQ(receivers[2].all[1].second, longest);
+  EXPECT_EQ(receivers[2].all[2].second, std::string(56, 'b'));
+  EXPECT_EQ(receivers[2].all[3].second, std::string(57, 'c'));
+  EXPECT_EQ(rings[2].send(0, bytes_of("back")), sending::sent);
+  EXPECT_TRUE(receive(0));
+  EXPECT_EQ(receivers[0].all.at(0), std::pair(locality_id{2}, std::string("back")));
+  EXPECT_EQ(invalid, no_locality);
+}
+
+TEST_F(NearRings, TheLibrarySendsTheOthers) {
+  EXPECT_TRUE(offers[1].empty()) << "no other locality is on its host";
+  EXPECT_EQ(rings[0].send(1, bytes_of("a")), sending::left);
+  EXPECT_EQ(rings[1].send(0, bytes_of("a")), sending::left);
+  EXPECT_EQ(rings[0].send(2, bytes_of(std::string(collective::most_shm_bytes + 1, 'x'))), sending::left);
+  EXPECT_EQ(rings[0].send(2, {}), sending::left);
+  EXPECT_FALSE(receive(2));
+}
+
+TEST_F(NearRings, AFullRingHasRoomAgainWhenItIsRead) {
+  int n = 0;
+  while (rings[0].send(2, bytes_of("message")) == sending::sent) ASSERT_LT(++n, 100'000);
+  EXPECT_GE(n, 16);
+  while (receive(2)) {
+  }
+  EXPECT_EQ(receivers[2].all.size(), static_cast<std::size_t>(n));
+  EXPECT_EQ(rings[0].send(2, bytes_of("message")), sending::sent);
+}
+
+TEST_F(NearRings, AMessageToASleepingLocalityIsLeftToTheLibraryWhichWakesIt) {
+  EXPECT_TRUE(rings[2].sleep());
+  EXPECT_EQ(rings[0].send(2, bytes_of("first")), sending::left);
+  EXPECT_EQ(rings[0].send(2, bytes_of("second")), sending::sent) << "one wakes it";
+  EXPECT_FALSE(rings[2].sleep()) << "a message has arrived";
+  EXPECT_TRUE(receive(2));
+  EXPECT_TRUE(rings[2].sleep());
+  EXPECT_EQ(rings[0].send(2, bytes_of("of the next sleep")), sending::left);
+  rings[2].awake();
+  EXPECT_EQ(rings[0].send(2, bytes_of("awake")), sending::sent);
+  EXPECT_EQ(rings[0].counted().wakeups, 2u);
+}
+
+// Another thread may hold the lock for long, because it was preempted.
+TEST_F(NearRings, ASendNeverWaits) {
+  constexpr std::size_t each = 20'000;
+  const std::string longest(collective::most_shm_bytes, 'x');
+  std::atomic<std::size_t> sent{0}, ended{0};
+  const auto send = [&] {
+    for (std::size_t i = 0; i < each; ++i) sent += rings[0].send(2, bytes_of(longest)) == sending::sent ? 1 : 0;
+    ++ended;
+  };
+  std::thread one(send), other(send);
+  while (ended.load() != 2) receive(2);
+  one.join(), other.join();
+  while (receive(2)) {
+  }
+  EXPECT_EQ(receivers[2].all.size(), sent.load());
+  EXPECT_EQ(rings[0].counted().sent, sent.load());
+  EXPECT_EQ(rings[2].counted().received, sent.load());
+}
+
+// The sender waits for each message to be received: if the receiver slept without being woken, it would wait for ever.
+TEST_F(NearRings, NoMessageIsOverlookedByALocalityThatFallsAsleep) {
+  constexpr std::size_t rounds = 20'000;
+  std::atomic<std::size_t> woken{0}, received{0};
+  std::atomic<bool> ended{false};
+  std::thread receiving([&] {
+    while (!ended.load()) {
+      const std::size_t before = woken.load();
+      while (receive(2)) {
+      }
+      received = receivers[2].all.size();
+      if (!rings[2].sleep()) continue;
+      while (woken.load() == before && !ended.load()) std::this_thread::yield();
+    }
+  });
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  std::size_t sent = 0;
+  bool arrived = true;
+  for (std::size_t i = 0; i < rounds && arrived && std::chrono::steady_clock::now() < enough; ++i) {
+    const sending how = rings[0].send(2, bytes_of("x"));
+    sent += how != sending::left ? 1 : 0;
+    if (how != sending::sent) woken.fetch_add(1);  // a message of the library wakes as well
+    arrived = plx::comes_true([&] { return received.load() == sent; }, std::this_thread::yield);
+  }
+  EXPECT_EQ(received.load(), sent);
+  EXPECT_GT(sent, 0u);
+  ended = true;
+  receiving.join();
+}
+
+TEST_F(NearRings, AnInvalidMessageEndsTheRing) {
+  auto memory = collective::shm_segment::open(offers[2], 2);
+  ASSERT_TRUE(memory) << memory.error().message;
+  EXPECT_EQ(rings[0].send(2, bytes_of("good")), sending::sent);
+  memory->ring_of(0).line(1).stamp.store(collective::shm_ring::stamp(1, 60'000));
+  EXPECT_TRUE(receive(2));
+  EXPECT_EQ(invalid, 0u);
+  EXPECT_EQ(receivers[2].all.size(), 1u);
+  EXPECT_FALSE(receive(2));
+}
+
+/// The rings of localities of one host.
+class ManyNearRings : public testing::Test {
+ protected:
+  void open(unsigned n) {
+    for (locality_id i = 0; i < n; ++i) {
+      jobs.emplace_back();
+      jobs[i].here = i;
+      jobs[i].size = n;
+      jobs[i].hosts.assign(n, "a");
+      rings.push_back(std::make_unique<net_rings>());
+      offers.push_back(rings[i]->offer(jobs[i]));
+    }
+    if (offers[0].empty()) GTEST_SKIP() << "no shared memory";
+    for (locality_id i = 0; i < n; ++i) rings[i]->open(jobs[i], offers);
+  }
+  std::vector<detail::job_info> jobs;
+  std::vector<std::unique_ptr<net_rings>> rings;
+  std::vector<std::string> offers;
+  noting_receiver received;
+  locality_id invalid = no_locality;
+};
+
+// A sender that was stopped or killed before its wake-up went out does not keep others from waking the receiver.
+TEST_F(ManyNearRings, EachSenderWakesASleepingLocality) {
+  open(3);
+  if (IsSkipped()) return;
+  EXPECT_TRUE(rings[0]->sleep());
+  EXPECT_EQ(rings[1]->send(0, bytes_of("a")), sending::left);
+  EXPECT_EQ(rings[2]->send(0, bytes_of("b")), sending::left);
+  EXPECT_EQ(rings[1]->send(0, bytes_of("c")), sending::sent);
+  EXPECT_EQ(rings[2]->send(0, bytes_of("d")), sending::sent);
+  EXPECT_TRUE(rings[0]->receive(received, invalid));
+  EXPECT_TRUE(rings[0]->sleep()) << "again, after the wake-ups have been received";
+  EXPECT_EQ(rings[1]->send(0, bytes_of("e")), sending::left);
+}
+
+TEST_F(ManyNearRings, SeveralInvalidMessagesAreReportedOneByOne) {
+  open(4);
+  if (IsSkipped()) return;
+  auto memory = collective::shm_segment::open(offers[0], 4);
+  ASSERT_TRUE(memory) << memory.error().message;
+  for (const unsigned bad : {1u, 2u}) memory->ring_of(bad).line(0).stamp.store(collective::shm_ring::stamp(0, 60'000));
+  EXPECT_EQ(rings[3]->send(0, bytes_of("good")), sending::sent);
+  std::vector<locality_id> found;
+  for (int i = 0; i < 4; ++i) {
+    locality_id one = no_locality;
+    rings[0]->receive(received, one);
+    if (one != no_locality) found.push_back(one);
+  }
+  std::sort(found.begin(), found.end());
+  EXPECT_EQ(found, (std::vector<locality_id>{1, 2}));
+  EXPECT_EQ(received.all.size(), 1u);
+}
+
+TEST_F(ManyNearRings, AllAreReadAlsoIfTheyAreMoreThanOnePollLooksAt) {
+  constexpr unsigned n = 40;
+  open(n);
+  if (IsSkipped()) return;
+  for (const bool of_all : {false, true}) {
+    received.all.clear();
+    for (locality_id i = 1; i < n; ++i) EXPECT_EQ(rings[i]->send(0, bytes_of("x")), sending::sent);
+    if (of_all)
+      EXPECT_TRUE(rings[0]->receive_of_all(received, invalid));
+    else
+      for (int i = 0; i < 3; ++i) EXPECT_TRUE(rings[0]->receive(received, invalid));
+    EXPECT_EQ(received.all.size(), n - 1);
+    EXPECT_FALSE(rings[0]->receive_of_all(received, invalid));
+  }
+  EXPECT_EQ(rings[0]->counted().received, 2 * (n - 1));
+  EXPECT_EQ(rings[1]->send(0, bytes_of("last")), sending::sent);
+  EXPECT_FALSE(rings[0]->sleep()) << "it looks at all";
+}
+
+TEST_F(NearRings, TheLastMessagesOfALostLocalityArriveAndNoLaterOnes) {
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(rings[0].send(2, bytes_of("last")), sending::sent);
+  rings[2].receive_last(receivers[2], 0);
+  EXPECT_EQ(receivers[2].all.size(), 40u);
+  EXPECT_EQ(rings[0].send(2, bytes_of("late")), sending::sent);
+  EXPECT_FALSE(receive(2));
+  EXPECT_EQ(rings[2].send(0, bytes_of("to the lost one")), sending::left);
+  EXPECT_TRUE(rings[2].sleep()) << "it does not wait for messages that it will not read";
+}
+
+TEST_F(NearRings, AfterTheEndTheLibraryGetsAllMessages) {
+  EXPECT_EQ(rings[0].send(2, bytes_of("before")), sending::sent);
+  rings[2].close();
+  EXPECT_FALSE(receive(2));
+  EXPECT_EQ(rings[2].send(0, bytes_of("after")), sending::left);
+}
+
+TEST(NearRingsOffer, NoneIfTheUserWantsNone) {
+  detail::job_info job;
+  job.size = 2;
+  job.hosts = {"a", "a"};
+  setenv("PLX_SHARED_MEMORY", "off", 1);
+  EXPECT_EQ(net_rings().offer(job), "");
+  unsetenv("PLX_SHARED_MEMORY");
+}
+
+TEST(NearRingsOffer, NoneForTooManyLocalities) {
+  detail::job_info job;
+  job.size = net_rings::most_neighbours + 1;
+  job.hosts.assign(job.size, "a");
+  EXPECT_EQ(net_rings().offer(job), "");
+}
+
+}  // namespace
