@@ -334,6 +334,8 @@ unsigned simulation::worker_of(mesh::slot_id slot) const {
 
 block_costs& simulation::costs() { return parts_->costs; }
 
+const balancer& simulation::balance() const { return parts_->balance; }
+
 const tracers& simulation::points() const { return parts_->points; }
 
 bool simulation::is_ahead() const { return parts_->device != nullptr && parts_->device->ahead(); }

@@ -39,6 +39,7 @@ struct checkpoint;
 
 namespace plx::star {
 
+class balancer;
 class block_costs;
 class gravity_field;
 class tracers;
@@ -116,6 +117,7 @@ class simulation {
   unsigned worker_of(mesh::slot_id slot) const;
   void collect_costs();  ///< adds to costs() the cost since the last call
   block_costs& costs();  ///< of local blocks
+  const balancer& balance() const;
   const tracers& points() const;
   worker_scratch& scratch() { return stepper_.scratch(); }
 
