@@ -24,6 +24,7 @@
 #include "probe/record/recorder.hpp"
 #include "report.hpp"
 #include "rt/runtime.hpp"
+#include "star/driver/balancer.hpp"
 #include "star/driver/simulation.hpp"
 
 namespace {
