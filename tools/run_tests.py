@@ -67,6 +67,7 @@ def sanitizer_options(env: dict) -> dict:
         # die_after_fork=0: tests have children of forks that create threads
         "TSAN_OPTIONS": f"halt_on_error=1:second_deadlock_stack=1:die_after_fork=0:suppressions={ROOT / 'tests' / 'tsan.supp'}",
         "UBSAN_OPTIONS": "print_stacktrace=1",
+        "LSAN_OPTIONS": f"print_suppressions=0:suppressions={ROOT / 'tests' / 'lsan.supp'}",
         "ASAN_OPTIONS": "strict_string_checks=1:check_initialization_order=1",
     }.items():
         env[name] = ":".join(o for o in (ours, env.get(name, "")) if o)

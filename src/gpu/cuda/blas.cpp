@@ -61,12 +61,12 @@ void on_a_thread(F&& f) {
 }
 
 const library& the_library() {
-  static const library& opened = []() -> const library& {
+  static const library* const opened = [] {
     const library* l = nullptr;  // never closed
     on_a_thread([&l] { l = new library(open_library()); });
-    return *l;
+    return l;
   }();
-  return opened;
+  return *opened;
 }
 
 void expect(cublasStatus_t status, const char* call) {

@@ -164,7 +164,9 @@ bool near_rings::sleep() noexcept {
   return std::none_of(neighbours_.begin(), neighbours_.end(), [](auto& n) { return !n->ended && n->reader.any(); });
 }
 
-void near_rings::awake() noexcept { sleep_.end(mine_.asleep()); }
+void near_rings::awake() noexcept {
+  if (!neighbours_.empty()) sleep_.end(mine_.asleep());
+}
 
 near_counts near_rings::counted() const noexcept {
   near_counts all;

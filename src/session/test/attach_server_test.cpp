@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "base/file.hpp"
+#include "base/sanitizers.hpp"
 #include "probe/record/trace_sink.hpp"
 #include "session/session.hpp"
 #include "session/test/attach_test.hpp"
@@ -248,6 +249,10 @@ bool has_thread() {
 }
 
 TEST_F(Attach, AProgramMayCloseAllItsFiles) {
+#ifdef PLX_TSAN
+  GTEST_SKIP()
+      << "ThreadSanitizer reports that the program closes the file of another thread, which is what this test does";
+#endif
   const pid_t child = ::fork();
   if (child == 0) {
     const attach_registration own(target);

@@ -292,7 +292,8 @@ TEST(ShmMessages, SpuriousWakeupSleepsAgain) {
   neighbours near(2);
   std::uint32_t last = 0;
   for (unsigned turn = 1; turn <= 3; ++turn) {
-    const auto& asleep = near.of(1).asleep();
+    const auto segment = near.of(1);
+    const auto& asleep = segment.asleep();
     ASSERT_TRUE(plx::comes_true([&] { return asleep != 0 && asleep != last; })) << turn;
     last = asleep;
     std::atomic<bool> sent{false};

@@ -50,6 +50,7 @@ sampled_state in_a_task(const sample_source& self) noexcept {
   return {.activity = sampled_activity::task, .task = *static_cast<const name_id*>(self.context), .stack = self.stack};
 }
 
+/// `name` must outlive the sampler.
 sample_source source_of(const name_id& name) {
   return {.now = in_a_task, .context = const_cast<name_id*>(&name), .stack = stack_of_this_thread()};
 }
@@ -330,8 +331,9 @@ TEST(Sampler, ASignalThatIsSentByAProcessHasItsUsualEffect) {
 
 /// A sampler of this thread, at the highest rate. Ends the process with code 1 if there is none.
 std::unique_ptr<sampler> sampled_here() {
+  static const name_id name = register_name("x");
   auto s = sampler::start(sampler::most_hz);
-  if (!s || !(*s)->watch(::gettid(), source_of(register_name("x")))) std::_Exit(1);
+  if (!s || !(*s)->watch(::gettid(), source_of(name))) std::_Exit(1);
   return *std::move(s);
 }
 

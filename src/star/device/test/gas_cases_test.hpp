@@ -51,7 +51,8 @@ inline gas_options with_species(gas_options o, int n_species) {
 inline gas_options with_spin(gas_options o) {
   o.hydro.spin = true;
   for (auto& values : o.sides.inflow)
-    if (!values.empty()) values.insert(values.end(), {0.1, -0.2, 0.3});
+    if (!values.empty())
+      for (const double spin : {0.1, -0.2, 0.3}) values.push_back(spin);
   return o;
 }
 
