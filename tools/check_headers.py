@@ -2,8 +2,9 @@
 
 Usage: check_headers.py [--root ROOT]. The budget of a public header is 0.6 s of one compiler run at -O2. Seconds differ
 by half from one minute to the next on shared machines, so they are only printed. The check uses the peak of the
-compiler's memory, which follows the time and repeats within 0.3 MB. For 300 headers on a quiet machine, 0.6 s correspond
-to 145 to 155 MB with GCC 12; other compilers are calibrated with a few standard headers.
+compiler's memory, which follows the time, repeats within 0.3 MB on a machine and differs by up to 1 MB between machines with
+the same compiler. For 300 headers on a quiet machine, 0.6 s correspond to 145 to 155 MB with GCC 12; other compilers are
+calibrated with a few standard headers. A header above its budget by less than TOLERANCE_MB is marked, and accepted.
 Headers named *_detail.hpp, *_body.hpp (compiled once per instruction set), *_test.hpp or test_*.hpp, or in a folder
 that INTERNAL matches are not public: they have no budget. Those around outside libraries are omitted.
 Exit code 1 on a violation.
@@ -25,6 +26,7 @@ import probing
 from console import ROOT, jobs, paint, say
 
 HEADER_BUDGET_MB = 155.0  # about 0.6 s
+TOLERANCE_MB = 2.0  # more than machines differ by
 HELLO_BUDGET_MB = 300.0  # about 2 s, optimizing included
 WIDER_MB = {
     "net/archive.hpp": 160.0,  # cereal/cereal.hpp alone takes 133 MB
@@ -110,7 +112,7 @@ def check(root: Path) -> tuple[list[str], list[tuple[str, cost, float]]]:
             problems.append(
                 f"{name} does not compile alone without complaint:\n  " + "\n  ".join(complaint.splitlines()[:8])
             )
-        elif found.memory > budget:
+        elif found.memory > budget + TOLERANCE_MB:
             problems.append(
                 f"{name} takes {found.memory:.1f} MB to compile (this time {found.seconds:.2f} s); expected at most "
                 f"{budget:.0f} MB: include less, or move templates out of it"
