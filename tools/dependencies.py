@@ -18,7 +18,8 @@ from console import ROOT
 class Dependency:
     name: str
     purpose: str
-    needed_by: tuple  # which parts cannot do without it: build test lint bench report; ci: ./plx test where CI is set
+    needed_by: tuple  # parts that cannot do without it: build test bench report; format headers docs: checks of lint;
+    # ci: ./plx test where CI is set
     apt: tuple  # Debian and Ubuntu packages
     programs: tuple = ()  # any of these in PATH, newest first
     places: tuple = ()  # folders (patterns, $NAMES of the environment) where these programs are looked for after PATH,
@@ -38,7 +39,7 @@ class Dependency:
 
 TABLE = (
     Dependency(
-        "C++ compiler", "C++20; g++ 12 or clang++ 16 and newer", ("build", "lint"), ("g++",), minimum="12",
+        "C++ compiler", "C++20; g++ 12 or clang++ 16 and newer", ("build", "headers"), ("g++",), minimum="12",
         programs=("c++", "g++"), other_way="set CXX to a newer compiler",
     ),
     Dependency(
@@ -50,49 +51,49 @@ TABLE = (
         other_way="pip install ninja",
     ),
     Dependency(
-        "pkg-config", "finds libraries", ("build", "lint"), ("pkg-config",), programs=("pkg-config",), cmake="PkgConfig"
+        "pkg-config", "finds libraries", ("build", "headers"), ("pkg-config",), programs=("pkg-config",), cmake="PkgConfig"
     ),
     Dependency(
-        "hwloc", "machine topology, binding of workers", ("build", "lint"), ("libhwloc-dev",), minimum="2.1",
+        "hwloc", "machine topology, binding of workers", ("build", "headers"), ("libhwloc-dev",), minimum="2.1",
         pkg_config="hwloc", header="hwloc.h", library="hwloc", cmake="HWLOC",
     ),
     Dependency(
-        "Boost.Context", "switching the stacks of tasks that wait", ("build", "lint"), ("libboost-context-dev",),
+        "Boost.Context", "switching the stacks of tasks that wait", ("build", "headers"), ("libboost-context-dev",),
         header="boost/context/detail/fcontext.hpp", version_macros=("boost/version.hpp", "BOOST_LIB_VERSION"),
         library="boost_context", minimum="1.74", cmake="Boost",
     ),
     Dependency(
-        "fmt", "text formatting", ("build", "lint"), ("libfmt-dev",), pkg_config="fmt", header="fmt/core.h",
+        "fmt", "text formatting", ("build", "headers"), ("libfmt-dev",), pkg_config="fmt", header="fmt/core.h",
         library="fmt", minimum="9", cmake="fmt",
     ),
     Dependency(
-        "toml++", "configuration files", ("build", "lint"), ("libtomlplusplus-dev",), minimum="3",
+        "toml++", "configuration files", ("build", "headers"), ("libtomlplusplus-dev",), minimum="3",
         pkg_config="tomlplusplus", header="toml++/toml.h", cmake="tomlplusplus",
     ),
     Dependency(
-        "CLI11", "command lines", ("build", "lint"), ("libcli11-dev",), pkg_config="CLI11", header="CLI/CLI.hpp",
+        "CLI11", "command lines", ("build", "headers"), ("libcli11-dev",), pkg_config="CLI11", header="CLI/CLI.hpp",
         minimum="2", cmake="CLI11",
     ),
     Dependency(
-        "nlohmann-json", "run.json; inputs of DCA++ (plx-dca)", ("build", "lint"), ("nlohmann-json3-dev",),
+        "nlohmann-json", "run.json; inputs of DCA++ (plx-dca)", ("build", "headers"), ("nlohmann-json3-dev",),
         pkg_config="nlohmann_json", header="nlohmann/json.hpp", minimum="3.9", cmake="nlohmann_json",
     ),
     Dependency(
-        "HDF5", "mesh files, checkpoints", ("build", "lint"), ("libhdf5-dev",), pkg_config="hdf5", header="hdf5.h",
+        "HDF5", "mesh files, checkpoints", ("build", "headers"), ("libhdf5-dev",), pkg_config="hdf5", header="hdf5.h",
         library="hdf5", minimum="1.10", cmake="HDF5",
     ),
     Dependency(
-        "OpenBLAS", "linear algebra of dense matrices (plx-dca)", ("build", "lint"), ("libopenblas-pthread-dev",),
+        "OpenBLAS", "linear algebra of dense matrices (plx-dca)", ("build", "headers"), ("libopenblas-pthread-dev",),
         pkg_config="openblas", header="cblas.h", library="openblas", minimum="0.3.20", cmake="OPENBLAS",
         # The serial build gives wrong results when several threads call it at once.
         pkg_config_variable=("extralib", "pthread", "the build with threads"),
     ),
     Dependency(
-        "LAPACKE", "LAPACK's functions for C", ("build", "lint"), ("liblapacke-dev",), pkg_config="lapacke",
+        "LAPACKE", "LAPACK's functions for C", ("build", "headers"), ("liblapacke-dev",), pkg_config="lapacke",
         header="lapacke.h", library="lapacke", cmake="LAPACKE",
     ),
     Dependency(
-        "Random123", "counter-based random numbers (plx-dca)", ("build", "lint"), ("librandom123-dev",),
+        "Random123", "counter-based random numbers (plx-dca)", ("build", "headers"), ("librandom123-dev",),
         header="Random123/philox.h",
     ),
     Dependency(
@@ -240,11 +241,11 @@ TABLE = (
         "CMAKE_PREFIX_PATH says where it is",
     ),
     Dependency(
-        "clang-format", "format of the sources (version 14 decides)", ("lint",), ("clang-format",),
+        "clang-format", "format of the sources (version 14 decides)", ("format",), ("clang-format",),
         programs=("clang-format-14", "clang-format"), other_way="pip install clang-format==14.0.6",
     ),
     Dependency(
-        "doxygen", "reference of all public names", ("docs", "lint"), ("doxygen",), minimum="1.9.4",
+        "doxygen", "reference of all public names", ("docs",), ("doxygen",), minimum="1.9.4",
         programs=("doxygen",),
     ),
     Dependency(

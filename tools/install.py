@@ -16,6 +16,7 @@ import dependencies
 import probing
 from console import BUILD, fail, note, output_of, paint, run_logged, say, shown, step, table
 
+LINT = ("format", "headers", "docs")  # the checks of lint that need something; the others read text alone
 OPTIONAL_TRIED = BUILD / ".optional-packages-tried"
 
 
@@ -108,14 +109,15 @@ def how_to_get(row: dependencies.Dependency, found: probing.Found) -> str:
 
 
 def list_missing_for(task: str) -> int:
-    found = [(row, probing.probe(row)) for row in dependencies.TABLE if task in row.needed_by]
+    parts = set(LINT if task == "lint" else [task])
+    found = [(row, probing.probe(row)) for row in dependencies.TABLE if parts & set(row.needed_by)]
     lines = [how_to_get(row, f) for row, f in found if not f.present]
     say("\n".join(lines) if lines else f"Everything that {task} requires is there.")
     return 0
 
 
 def main(arguments: list[str]) -> int:
-    tasks = sorted({task for row in dependencies.TABLE for task in row.needed_by})
+    tasks = sorted({task for row in dependencies.TABLE for task in row.needed_by} | {"lint"})
     if arguments in (["-h"], ["--help"]):
         say(f"usage: ./plx doctor [TASK]\n\nLists the dependencies: found or missing, purpose, and how to install them.\n\n  TASK  one of {', '.join(tasks)}: only the dependencies missing for it")
         return 0

@@ -84,10 +84,11 @@ def main(arguments: list[str]) -> int:
     unknown = [c for c in options.checks if c not in CHECKS]
     if unknown:
         fail(f"'{unknown[0]}' is not a check; expected one of: {', '.join(CHECKS)}", 2)
-    install.ensure(["lint"])
+    checks = options.checks or CHECKS
+    install.ensure(["format"] if options.fix else [name for name in checks if name in install.LINT])
     if options.fix:
         return format_sources()
-    failed = [name for name in options.checks or CHECKS if run_check(name) != 0]
+    failed = [name for name in checks if run_check(name) != 0]
     say(paint(f"lint: {', '.join(failed)} failed", "red") if failed else paint("lint: all checks passed", "green"))
     return 1 if failed else 0
 

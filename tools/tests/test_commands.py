@@ -7,12 +7,14 @@ import re
 import subprocess
 
 import builds
+import dependencies
 import install
 import probing
 import pyenv
 import pytest
 import run_bench
 import run_demo
+import run_lint
 import run_parallax
 import run_tests
 from console import ROOT
@@ -62,6 +64,21 @@ def test_doctor_of_a_task_lists_what_the_task_lacks(monkeypatch, capsys):
     lacking.clear()
     assert install.main(["build"]) == 0
     assert "Everything" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments, parts",
+    [(["text", "words", "layers"], []), (["headers", "text"], ["headers"]), ([], ["format", "headers", "docs"]), (["--fix"], ["format"])],
+)
+def test_lint_asks_only_for_what_its_checks_need(monkeypatch, arguments, parts):
+    asked = []
+    monkeypatch.setattr(install, "ensure", asked.append)
+    monkeypatch.setattr(run_lint, "run_check", lambda name: 0)
+    monkeypatch.setattr(run_lint, "format_sources", lambda: 0)
+    assert run_lint.main(arguments) == 0
+    assert asked == [parts]
+    needed = {row.name for row in dependencies.TABLE if set(parts) & set(row.needed_by)}
+    assert ("doxygen" in needed) == ("docs" in parts) and ("clang-format" in needed) == ("format" in parts)
 
 
 def test_failing_part_shows_the_error_and_not_the_rest():
