@@ -1,8 +1,8 @@
 """Plain words: comments, messages and pages use the field's terms and ordinary sentences.
 
 Usage: check_words.py [--root ROOT] [PATH...]. Checks the comments, string literals and names of tests of sources and the
-text of pages against WORDS, and prints one line per finding with a replacement; exit code 1 if there is one. Code in pages (blocks and
-`spans`), earlier versions in CHANGELOG.md, and test inputs are not checked. A line that needs a listed word, such as a quotation, ends in the
+text of pages and what scripts print against WORDS, and prints one line per finding with a replacement; exit code 1 if there is one.
+Code in pages (blocks and `spans`), earlier versions in CHANGELOG.md, and test inputs are not checked. A line that needs a listed word, such as a quotation, ends in the
 comment `words: ok`.
 """
 
@@ -19,8 +19,9 @@ from typing import NamedTuple
 
 # A pattern, and what to write instead. Patterns are matched with case, at word boundaries.
 WORDS = (
-    (r"[Ww]ho|[Ww]hoever|[Ww]homever", "name the subject: a worker, the caller, the sender, a user"),
+    (r"[Ww]ho|[Ww]hom|[Ww]hoever|[Ww]homever", "name the subject: a worker, the caller, the sender, a user"),
     (r"[Nn]obody|[Ss]omebody|[Aa]nybody", "name the subject: no worker, another thread, any caller"),
+    (r"[Ee]verybody|[Ee]veryone|[Ss]omeone", "name the subject: all workers, every process, a user"),
     (r"told|tells|telling", "reported, recorded, shown, says"), (r"anew", "again, from the start"),
     (r"[Ll]ikewise", "also, in the same way"), (r"borne|booked|books|booking", "tolerated; accounted, recorded"),
     (r"so many|so much", "the number, as many, that much"), (r"there (?:is|are) not", "there is no; does not exist"),
@@ -29,6 +30,7 @@ WORDS = (
     (r"in vain", "unsuccessfully"), (r"[Mm]end|mends|mended|mending", "repair, fix"),
     (r"lends|lent", "gives, provides"), (r"mailrooms?|keepsakes?|knocks?", "the field's term: see docs/glossary.md"),
     (r"(?:lie|lies|lay|lying) (?:ready|in (?:the |a )?queues?)", "wait in queues"),
+    (r"the beats?", "the periodic thread, the interval"),
     (r"without a word", "silently; without a comment"), (r"[Rr]esigns?|resigned", "leaves the job, ends"),
     (r"(?:find|finds|found) no room", "do not fit, were dropped (buffer full)"), (r"left out", "omitted, ignored"),
 )
@@ -36,7 +38,7 @@ WORDS = (
 OPENINGS = re.compile(r"(?:^|[.;:] )(Who|Whoever|What(?! is\b)|Of)\s(?![^.]*\?)")
 PATTERN = re.compile(r"\b(?:" + "|".join(f"(?P<w{i}>{words})" for i, (words, _) in enumerate(WORDS)) + r")\b")
 SOURCES = (".cpp", ".hpp", ".h", ".c", ".cu", ".inl")
-SCRIPTS = (".cmake", ".sh", ".toml")
+SCRIPTS = (".cmake", ".toml")
 LEFT_OUT = re.compile(r"/corpus/|^docs/decisions/|^tools/check_words\.py$|^tools/tests/test_check_words\.py$")
 ALLOWED = "words: ok"
 
@@ -99,6 +101,20 @@ def text_of_script(text: str) -> list[tuple[int, str]]:
     return [(n, line.split("#", 1)[1].strip()) for n, line in lines if "#" in line]
 
 
+def text_of_shell(text: str) -> list[tuple[int, str]]:
+    """Comments, and what echo, printf, say and here-documents print."""
+    found, end = text_of_script(text), None
+    for number, line in enumerate(text.split("\n"), 1):
+        if end is not None:
+            end = None if line == end else end
+            found += [(number, line)] if end else []
+        elif here := re.search(r"<<'?(\w+)'?$", line):
+            end = here.group(1)
+        else:
+            found += [(number, piece.lstrip(" \"'")) for piece in re.findall(r"\b(?:echo|printf|say)\b([^#]*)", line)]
+    return found
+
+
 NAME_OF_TEST = {
     "c": re.compile(r"^\s*(?:TYPED_)?TEST(?:_F|_P)?\(\s*(\w+),\s*(\w+)\)", re.MULTILINE),
     "py": re.compile(r"^\s*def (test_\w+)\(", re.MULTILINE),
@@ -126,6 +142,8 @@ def readable(path: Path) -> list[tuple[int, str]]:
         return text_of_changelog(text)
     if path.suffix == ".md":
         return text_of_page(text)
+    if path.suffix == ".sh" or path.name == "plx":
+        return text_of_shell(text)
     if path.suffix in SCRIPTS or path.name == "CMakeLists.txt":
         return text_of_script(text)
     return []

@@ -1,4 +1,4 @@
-"""Benchmarks between processes: what is started, with which words and settings, and what is said when it cannot be."""
+"""Benchmarks between processes: what is started, with which words and settings, and the message when it cannot be."""
 
 import os
 import stat

@@ -10,7 +10,7 @@ import pytest
         ("int a;\r\n", "Windows line end"),
         ("// TO" "DO later\n", "unfinished mark"),
         ("<" * 7 + " HEAD\n", "unfinished merge"),
-        ("path = /ho" "me/someone/x\n", "one person's machine"),
+        ("path = /ho" "me/alice/x\n", "one person's machine"),
         ("  handle& operator=" "(handle other) noexcept;\n", "operator= by value"),
         ("limit& limit::operator=" "(limit o) {\n", "operator= by value"),
         ("int a;", "no line end"),

@@ -55,7 +55,14 @@ def test_of_the_changelog_only_what_is_not_released_is_checked(tmp_path):
     assert findings(tmp_path, "CHANGELOG.md", text) == [(4, "told")]
 
 
-@pytest.mark.parametrize("text", ["tasks lie ready", "tasks lay in the queue", "fails without a word", "a rank resigns", "records found no room"])
+def test_scripts_print_texts(tmp_path):
+    text = "#!/bin/sh\necho \"$0: it is told\" >&2  # nobody\nsay told\ntold=$(who)\n"
+    assert findings(tmp_path, "a.sh", text) == [(2, "nobody"), (2, "told"), (3, "told")]
+    assert findings(tmp_path, "plx", "help() {\n  cat <<'TEXT'\nwhat nobody runs\nTEXT\n}\nwho told\n") == [(3, "nobody")]
+
+
+@pytest.mark.parametrize("text", ["tasks lie ready", "tasks lay in the queue", "fails without a word", "a rank resigns", "records found no room",
+                                  "it wakes everyone", "by whom it was made", "sampled by the beat"])
 def test_phrases(tmp_path, text):
     assert len(findings(tmp_path, "a.md", text)) == 1
 

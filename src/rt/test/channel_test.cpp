@@ -32,7 +32,7 @@ TEST(channel, everything_sent_arrives_once_and_in_order_per_sender) {
   });
 }
 
-TEST(channel, close_wakes_everybody) {
+TEST(channel, close_wakes_all_waiting_tasks) {
   on_every_schedule([] {
     plx::channel<int> empty, full(1);
     EXPECT_TRUE(full.send(1));

@@ -290,7 +290,7 @@ TEST(runtime, an_idle_worker_watches_the_timers_of_busy_ones) {
   EXPECT_EQ(overslept.load(), 0);
 }
 
-TEST(runtime, a_poller_is_asked_although_everybody_sleeps) {
+TEST(runtime, a_poller_is_called_although_all_workers_sleep) {
   plx::runtime rt({.workers = 2, .bind = false});
   std::this_thread::sleep_for(5ms);
   std::atomic<int> asked{0};

@@ -216,12 +216,12 @@ TEST(SimMixed, ADeathFailsWaitingCalls) {
 TEST(SimMixed, ADeathOfTheRootFailsWaitingCalls) { play({.localities = four, .kills = {{0, 0, 2e-3}}}); }
 TEST(SimMixed, StallsAndPartitionsLoseNothing) { play(stalls_and_partitions(four), seeds_with_stalls()); }
 TEST(SimMixed, StallsAndPartitionsOfSixteen) { play(stalls_and_partitions(sixteen), seeds_with_stalls()); }
-TEST(SimMixed, DeathsAmongStallsAndPartitions) {
+TEST(SimMixed, KillsAmongStallsAndPartitions) {
   net::sim_options options = stalls_and_partitions(four);
   options.kills = {{2, 0, 600e-6}, {3, 0, 5e-3}};
   play(options, seeds_with_stalls());
 }
-TEST(SimMixed, DeathsAmongStallsAndPartitionsOfSixteen) {
+TEST(SimMixed, KillsAmongStallsAndPartitionsOfSixteen) {
   net::sim_options options = stalls_and_partitions(sixteen);
   options.kills = {{2, 0, 600e-6}, {7, 0, 1e-3}, {8, 0, 5e-3}};
   play(options, seeds_with_stalls());

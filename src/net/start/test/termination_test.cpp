@@ -132,7 +132,7 @@ void check_end(net::simulation& sim, int turn) {
 
 constexpr int n_turns = 3;
 
-// Returns the number of travels that deaths cut off.
+// Returns the number of travels that the loss of a locality cut off.
 unsigned travel_and_end(net::sim_options options, std::uint64_t seeds) {
   unsigned cut_off = 0;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {

@@ -19,7 +19,7 @@ namespace {
 result<const ucx_library*> load() {
   // Read when the library is loaded. The flight recorder reports crashes (probe/crash/flight_dump.cpp).
   setenv("UCX_HANDLE_ERRORS", "none", 0);
-  // With UCX_TCP_PUT_ENABLE, UCX 1.13 aborts over TCP in about one of a hundred deaths of a peer (docs/net.md): a
+  // With UCX_TCP_PUT_ENABLE, UCX 1.13 aborts over TCP in about one of a hundred losses of a peer (docs/net.md): a
   // buffered message makes it write to that peer, which fails and clears the record of earlier writes; then the reply
   // to one of those is read from the same buffer.
   setenv("UCX_TCP_PUT_ENABLE", "n", 0);

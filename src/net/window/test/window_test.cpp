@@ -1,4 +1,4 @@
-// Windows by messages: on real threads, and in simulations with delays, stalls and deaths. tests/net/test_windows.py
+// Windows by messages: on real threads, and in simulations with delays, stalls and kills. tests/net/test_windows.py
 // tests the same between processes, with direct accesses.
 #include "net/window.hpp"
 

@@ -83,7 +83,7 @@ struct two {
   registration c = r.add({"/c/z", "s"}, [] { return 2; });
 };
 
-TEST(DerivedCounters, StatisticsAreCreatedOnRequestAndSampledByTheBeat) {
+TEST(DerivedCounters, StatisticsAreCreatedOnRequestAndSampledByThePeriodicThread) {
   counter_registry r;
   periodic_thread b;
   r.sample_with(&b);

@@ -272,7 +272,7 @@ TEST(semaphore, bounds_how_many_are_inside) {
   });
 }
 
-TEST(semaphore, may_be_destroyed_by_whom_it_let_in) {
+TEST(semaphore, may_be_destroyed_by_the_task_that_it_let_in) {
   on_every_schedule([] {
     for (int round = 0; round < 5; ++round) {
       auto slots = std::make_unique<plx::counting_semaphore<>>(0);

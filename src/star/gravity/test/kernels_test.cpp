@@ -56,7 +56,7 @@ TEST(GravityKernels, AllInstructionSetsGiveTheSameBits) {
     }
 }
 
-// Rows that are said to be zeros change nothing, wherever they are.
+// Rows that are marked as zeros change nothing, wherever they are.
 TEST(GravityKernels, ZerosMayBeOmitted) {
   const int n = 8;
   const lattice_table t = make_lattice(0.35, 5, n).value();
