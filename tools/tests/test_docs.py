@@ -13,11 +13,40 @@ from console import ROOT
 PAGES = [path for path in check_text.files(ROOT) if path.suffix == ".md"]
 
 
+def without_code(text):
+    return re.sub(r"^```.*?^```$", "", text, flags=re.S | re.M)
+
+
+@lru_cache(maxsize=None)
+def anchors_of(page):
+    """Anchors of the headings, as GitHub makes them: lower case, without punctuation, blanks as `-`; the second of a name ends in `-1`."""
+    found = []
+    for heading in re.findall(r"^#{1,6} +(.*?)[ #]*$", without_code(page.read_text()), flags=re.M):
+        text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        found.append(re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-"))
+    return {name + (f"-{found[:i].count(name)}" if name in found[:i] else "") for i, name in enumerate(found)}
+
+
+def broken_links(page):
+    links = re.findall(r"\]\(([^)\s]+)[^)]*\)", without_code(page.read_text()))
+    broken = []
+    for link in links:
+        path, _, anchor = link.partition("#")
+        target = page.parent / path if path else page
+        if "://" not in link and (not target.exists() or (anchor and target.suffix == ".md" and anchor not in anchors_of(target))):
+            broken.append(link)
+    return broken
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_of_the_page_lead_somewhere(page):
-    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"```.*?```", "", page.read_text(), flags=re.S))
-    broken = [link for link in links if "://" not in link and not (page.parent / link).exists()]
-    assert broken == []
+    assert broken_links(page) == []
+
+
+def test_a_link_to_a_missing_heading_is_broken(tmp_path):
+    page = tmp_path / "a.md"
+    page.write_text("# The `a_b` of C++ (old)\n## Part\n## Part\n```\n# code\n```\n[1](#the-a_b-of-c-old) [2](a.md#part-1) [3](#code) [4](a.md#parts)\n")
+    assert broken_links(page) == ["#code", "a.md#parts"]
 
 
 def test_paths_of_the_map_exist():
