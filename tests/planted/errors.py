@@ -256,6 +256,39 @@ QUANTUM_MONTE_CARLO = [
     Planted("weight between the frequencies of two temperatures", _loop,
             "(1 - part) * sigma(k, i) + part * sigma(k, i + 1)", "part * sigma(k, i) + (1 - part) * sigma(k, i + 1)",
             "qmc_test", "Transition.*"),
+    Planted("factor of K in gamma", "src/qmc/walker/walker.cpp",
+            "u * beta * n_sites / (2 * k)", "u * beta * n_sites / k",
+            "qmc_test", "MonteCarlo.AgreesWithTheExactSolution*"),
+    Planted("sign of the propagator from momenta to sites", "src/qmc/walker/free_propagator.cpp",
+            "value[r][p] -= c.phase(k, r)", "value[r][p] += c.phase(k, r)",
+            "qmc_test", "FreePropagator.*"),
+    Planted("sign of the propagator back in time", "src/qmc/walker/free_propagator.cpp",
+            "back[j] = -sign *", "back[j] = sign *",
+            "qmc_test", "FreePropagator.*"),
+    Planted("sign of a product of imaginary parts in the pair function", "src/qmc/measure/pair_function.cpp",
+            "(drr - dii) + (uri + uir)", "(drr - dii) - (uri + uir)",
+            "qmc_test", "PairFunction.*"),
+    Planted("sign of G0 M G0 on the diagonal of the pair function", "src/qmc/measure/pair_function.cpp",
+            "(signs_ - scale_ * (g * diagonal_[row]).real())", "(signs_ + scale_ * (g * diagonal_[row]).real())",
+            "qmc_test", "PairFunction.*"),
+    Planted("sign of the pairing kernel", "src/qmc/pairing/bethe_salpeter.cpp",
+            "kernel(i, j) *= -root[i] * root[j];", "kernel(i, j) *= root[i] * root[j];",
+            "qmc_test", "BetheSalpeter.*"),
+    Planted("sign of the bubble that the pairing kernel excludes", "src/qmc/pairing/bethe_salpeter.cpp",
+            "kernel(x, x) -= 1 / std::norm(g(q, positive));", "kernel(x, x) += 1 / std::norm(g(q, positive));",
+            "qmc_test", "BetheSalpeter.*"),
+]  # fmt: skip
+
+STATISTICS = [
+    Planted("sign of the bin that a jackknife omits", "src/num/statistics.cpp",
+            "(rows[n][j] - w * bins[i][j])", "(rows[n][j] + w * bins[i][j])",
+            "num_test", "Jackknife.*"),
+    Planted("factor of the error of a jackknife", "src/num/statistics.cpp",
+            "std::sqrt((count - 1) / count * square)", "std::sqrt(square / count)",
+            "num_test", "Jackknife.*"),
+    Planted("sign beyond half a period of the Fourier transform of points", "src/num/nonuniform_fourier.cpp",
+            "std::bit_cast<double>(std::bit_cast<std::int64_t>(p.c) ^ (sign << 63))", "p.c",
+            "num_test", "NonuniformFourier.*"),
 ]  # fmt: skip
 
 _rotation, _bethe_salpeter = "src/parquet/equations/rotation.cpp", "src/parquet/equations/bethe_salpeter.cpp"
@@ -458,4 +491,4 @@ LIGHT = [
             "star_test", "LightCurve.RefinedCells*"),
 ]  # fmt: skip
 
-ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + PARQUET + WHAT_IF + TREES + CLOCKS + RINGS + STACKS + FLOORS + LIGHT
+ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + STATISTICS + PARQUET + WHAT_IF + TREES + CLOCKS + RINGS + STACKS + FLOORS + LIGHT
