@@ -30,6 +30,7 @@ WORDS = (
     (r"in vain", "unsuccessfully"), (r"[Mm]end|mends|mended|mending", "repair, fix"),
     (r"lends|lent", "gives, provides"), (r"mailrooms?|keepsakes?|knocks?", "the field's term: see docs/glossary.md"),
     (r"(?:lie|lies|lay|lying) (?:ready|in (?:the |a )?queues?)", "wait in queues"),
+    (r"(?:is|are) said", "is reported, printed, marked"), (r"[Dd]eaths", "losses, kills"),
     (r"the beats?", "the periodic thread, the interval"),
     (r"without a word", "silently; without a comment"), (r"[Rr]esigns?|resigned", "leaves the job, ends"),
     (r"(?:find|finds|found) no room", "do not fit, were dropped (buffer full)"), (r"left out", "omitted, ignored"),

@@ -62,7 +62,7 @@ def test_scripts_print_texts(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["tasks lie ready", "tasks lay in the queue", "fails without a word", "a rank resigns", "records found no room",
-                                  "it wakes everyone", "by whom it was made", "sampled by the beat"])
+                                  "it wakes everyone", "by whom it was made", "sampled by the beat", "it is said", "two deaths"])
 def test_phrases(tmp_path, text):
     assert len(findings(tmp_path, "a.md", text)) == 1
 

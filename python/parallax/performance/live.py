@@ -299,7 +299,7 @@ class Screen:
 def watch(address: Address) -> int:
     """Shows the program until a key ends it. The exit code."""
     run = LiveRun(address)
-    run.get("/poll.json", parts="none")  # what is wrong from the beginning is said before the screen changes
+    run.get("/poll.json", parts="none")  # what is wrong from the beginning is reported before the screen changes
     run.close()
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)

@@ -80,7 +80,7 @@ def test_order_of_blocks_does_not_matter(tmp_path):
         assert difference(a, b).equal
 
 
-def test_other_blocks_are_said_and_the_common_ones_compared(tmp_path):
+def test_other_blocks_are_reported_and_the_common_ones_compared(tmp_path):
     one, two = synthetic.octree(0.42, 2), synthetic.octree(0.3, 2)
     synthetic.write_mesh(tmp_path / "a", one, synthetic.blast(0.42), n=4)
     synthetic.write_mesh(tmp_path / "b", two, synthetic.blast(0.42), n=4)

@@ -9,7 +9,7 @@
 // use shared memory (a message of 8 bytes takes 3.5 us instead of 0.3).
 //
 // A process that is killed while it writes to the shared memory of another may leave UCX's queue there in a state in
-// which no message arrives any more, from any sender (seen in one of 24 such deaths under the densest traffic). So
+// which no message arrives any more, from any sender (seen in one of 24 such losses under the densest traffic). So
 // after a death on this host, neighbours are requested to send a message (ucx_transport.cpp); a locality that does not
 // receive them although they were sent leaves the job, and is lost as well within some seconds, instead of hanging.
 //
