@@ -183,7 +183,7 @@ run_end solve(const command_line& c, run_plan& plan, const app::run_record& reco
   // Copied by the loop before it reaches a state, which replaces this one.
   const qmc::dca_state* const from = c.resume.empty() ? nullptr : &plan.out->checkpoint().state;
   const auto lattice = plan.options.make_cluster();
-  app::dca_progress_display watch(*plan.out, *lattice, plan.options, home.counters(), c.quiet);
+  app::dca_progress_display watch(*plan.out, *lattice, plan.options, home, c.quiet);
   const std::size_t workers = home.worker_count() * members.size();
   // A resumed run keeps its walkers.
   if (!c.quiet && c.resume.empty() && static_cast<std::size_t>(plan.options.walkers) < workers)

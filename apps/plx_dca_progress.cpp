@@ -5,8 +5,13 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
+#include "probe/live/live_json.hpp"
 #include "program.hpp"
+#include "qmc/dca/live_zone.hpp"
+#include "rt/runtime.hpp"
+#include "session/session.hpp"
 
 namespace plx::app {
 namespace {
@@ -27,10 +32,16 @@ std::string line_of(const qmc::dca_progress& p) {
 }  // namespace
 
 dca_progress_display::dca_progress_display(qmc::dca_output& out, const qmc::cluster& c, const qmc::dca_options& o,
-                                           probe::counter_registry& registry, bool quiet)
-    : out_(out), cluster_(c), options_(o), quiet_(quiet), terminal_(is_terminal(STDERR_FILENO)), monitor_(o) {
-  monitor_.add_counters(registry, true);
-  if (!quiet_) timer_ = registry.every(terminal_ ? terminal_interval_s : plain_interval_s, [this] { draw(); });
+                                           runtime& home, bool quiet)
+    : out_(out),
+      cluster_(c),
+      options_(o),
+      pictures_(home.session() != nullptr ? home.session()->pictures() : nullptr),
+      quiet_(quiet),
+      terminal_(is_terminal(STDERR_FILENO)),
+      monitor_(o) {
+  monitor_.add_counters(home.counters(), true);
+  if (!quiet_) timer_ = home.counters().every(terminal_ ? terminal_interval_s : plain_interval_s, [this] { draw(); });
 }
 
 void dca_progress_display::draw() {
@@ -95,6 +106,8 @@ void dca_progress_display::cooled(const qmc::dca_temperature& t) {
 
 void dca_progress_display::reached(const qmc::dca_state& s) {
   if (!failure_) keep(out_.add(s));
+  if (pictures_ == nullptr) return;
+  if (auto picture = qmc::live_self_energy(cluster_, options_, s)) pictures_->publish(*std::move(picture));
 }
 
 void dca_progress_display::checkpoint_failed(const error& e) {

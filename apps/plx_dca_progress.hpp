@@ -1,5 +1,5 @@
 // Output of plx-dca while it runs: its tables; a line per iteration and temperature; within an iteration a line that is
-// redrawn on a terminal, and elsewhere one every ten seconds.
+// redrawn on a terminal, and elsewhere one every ten seconds; the picture of the live page.
 //
 // Thread safety: none but that of dca_observer; lines within an iteration are printed by the thread that samples
 // counters. Cost: two writes per second. Example: apps/plx_dca.cpp
@@ -11,9 +11,15 @@
 #include <string>
 
 #include "console.hpp"
-#include "probe/counters/counter_registry.hpp"
 #include "qmc/dca/dca_monitor.hpp"
 #include "qmc/dca/output.hpp"
+
+namespace plx {
+class runtime;
+namespace probe {
+class picture_board;
+}
+}  // namespace plx
 
 namespace plx::app {
 
@@ -21,9 +27,10 @@ namespace plx::app {
 /// which the run stops at the next checkpoint.
 class dca_progress_display final : public qmc::dca_observer {
  public:
-  /// Keeps references to all but the options. Adds the counters of the run.
-  dca_progress_display(qmc::dca_output& out, const qmc::cluster& c, const qmc::dca_options& o,
-                       probe::counter_registry& registry, bool quiet);
+  /// Keeps references to all but the options. Adds the counters of the run to the runtime, whose live page, if one is
+  /// served, gets a picture for each iteration.
+  dca_progress_display(qmc::dca_output& out, const qmc::cluster& c, const qmc::dca_options& o, runtime& home,
+                       bool quiet);
   void began(const qmc::dca_iteration& now, int iterations) override;
   void iterated(const qmc::dca_iteration& i) override;
   void cooled(const qmc::dca_temperature& t) override;
@@ -48,6 +55,7 @@ class dca_progress_display final : public qmc::dca_observer {
   qmc::dca_output& out_;
   const qmc::cluster& cluster_;
   const qmc::dca_options options_;
+  probe::picture_board* const pictures_;  // null if no live page is served
   const bool quiet_, terminal_;
   qmc::dca_monitor monitor_;
   std::string warnings_;
