@@ -1,17 +1,22 @@
 // Programs that are slow on purpose, each in one way, and one that is not. test_diagnose.py lists what `parallax
-// diagnose` must report for each. Usage: diagnose_cases CASE, with PLX_DIAGNOSE=1;
-// PLX_THREADS changes the number of workers.
+// diagnose` must report for each. Usage: diagnose_cases CASE, with PLX_DIAGNOSE=1; PLX_THREADS changes the number of
+// workers. `diagnose_cases slowdown CASE N` prints how many times the CPU time of one thread each of N threads needs
+// for the work of stream or stream_in_cache, without the runtime.
 //
 // The slowness of each follows from its structure, not from the machine, so that the cores may be shared with others.
 // Tasks that must take a known time hold their worker in a sleep of the operating system.
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <ctime>
 #include <string>
 #include <thread>
 #include <utility>
@@ -332,6 +337,71 @@ void count_up() {
   g.wait();
 }
 
+/// Adds to numbers that come from memory: each task to its part of more than the caches hold. `in_cache`: as many
+/// additions to the same number of parts, each of which fits into a core's cache and is passed over repeatedly.
+class additions {
+ public:
+  static constexpr std::size_t n_parts = 256, passes = 4;
+  explicit additions(bool in_cache)
+      : part_size_(in_cache ? (std::size_t{32} << 10) / sizeof(number) : streamed_part_size()),
+        repeats_(in_cache ? streamed_part_size() / part_size_ : 1),
+        numbers_(n_parts * part_size_) {}
+
+  void add(std::size_t part) {
+    number* const begin = numbers_.data() + part * part_size_;
+    for (std::size_t k = 0; k < repeats_; ++k) {
+      for (std::size_t i = 0; i < part_size_; ++i) begin[i] += 1;
+      std::atomic_signal_fence(std::memory_order_seq_cst);  // each repetition really happens
+    }
+  }
+
+ private:
+  using number = std::uint64_t;
+  /// All parts together: twice the last cache, between 256 MiB and 1 GiB.
+  static std::size_t streamed_part_size() {
+    const std::size_t cache = static_cast<std::size_t>(std::max(0L, sysconf(_SC_LEVEL3_CACHE_SIZE)));
+    const std::size_t all = std::clamp(2 * cache, std::size_t{256} << 20, std::size_t{1} << 30);
+    return all / n_parts / (std::size_t{32} << 10) * (std::size_t{32} << 10) / sizeof(number);
+  }
+  std::size_t part_size_, repeats_;
+  std::vector<number> numbers_;
+};
+
+template <bool in_cache>
+void stream() {
+  additions all(in_cache);
+  for (std::size_t pass = 0; pass < additions::passes; ++pass) {
+    task_group g;
+    for (std::size_t part = 0; part < additions::n_parts; ++part) g.run(named("add"), [&all, part] { all.add(part); });
+    g.wait();
+  }
+}
+
+/// The CPU time of each of `n` threads for the parts that it adds to, relative to that of a thread alone.
+double slowdown_of_threads(bool in_cache, std::size_t n) {
+  additions all(in_cache);
+  const auto cpu_s = [] {
+    timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  };
+  const auto pass = [&](std::size_t first, std::size_t step) {
+    const double begin_s = cpu_s();
+    for (std::size_t part = first; part < additions::n_parts; part += step) all.add(part);
+    return cpu_s() - begin_s;
+  };
+  double alone_s = 0, together_s = 0;
+  for (std::size_t k = 0; k < additions::passes; ++k) {
+    alone_s += pass(0, 1);
+    std::vector<double> each_s(n);
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < n; ++t) threads.emplace_back([&, t] { each_s[t] = pass(t, n); });
+    for (std::thread& t : threads) t.join();
+    for (const double s : each_s) together_s += s;
+  }
+  return together_s / alone_s;
+}
+
 /// Tasks that sleep instead of waiting.
 void sleeping() {
   for (int i = 0; i < 40; ++i) {
@@ -363,6 +433,8 @@ constexpr known_case cases[] = {
     {"sleeping", 4, sleeping},
     {"false_sharing", 2, count_up<sizeof(std::atomic<long>)>},
     {"padded", 2, count_up<64>},
+    {"stream", 2, stream<false>},
+    {"stream_in_cache", 2, stream<true>},
     {"imbalance_that_moves", 4, imbalance_that_moves},
     {"coarse", 4, coarse},
     {"fine", 4, fine},
@@ -381,6 +453,11 @@ constexpr known_case cases[] = {
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::strcmp(argv[1], "slowdown") == 0 && std::atoi(argv[3]) > 0) {
+    const bool in_cache = std::strcmp(argv[2], "stream_in_cache") == 0;
+    std::printf("%.3f\n", slowdown_of_threads(in_cache, static_cast<std::size_t>(std::atoi(argv[3]))));
+    return 0;
+  }
   runtime_options options = options_from_arguments(argc, argv);
   for (const known_case& c : cases) {
     if (argc != 2 || std::strcmp(argv[1], c.name) != 0) continue;

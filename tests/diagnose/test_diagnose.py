@@ -90,17 +90,19 @@ def watched(command: list, started: int = 0, crowded: bool = False, **how) -> tu
     return subprocess.CompletedProcess(command, 0, output, errors), valid
 
 
-def measured(folder: Path, case: str, first: bool, **settings: str) -> dict:
-    """The diagnosis of a run of the case, on two cores, and `valid`: whether other programs have not disturbed it."""
+def measured(folder: Path, case: str, first: bool, all_cores: bool = False, **settings: str) -> dict:
+    """The diagnosis of a run of the case, on two cores or all, and `valid`: whether other programs have not disturbed it."""
     environment = {**os.environ, "PLX_DIAGNOSE": "1", "PLX_OUTPUT": str(folder), **settings}
     folder.parent.mkdir(parents=True, exist_ok=True)
 
     def prepare() -> None:
-        two_cores()
+        if not all_cores:
+            two_cores()
         if first:
             raise_priority()
 
-    _, valid = watched([PROGRAM, case], crowded=case in CROWDED, env=environment, cwd=folder.parent, preexec_fn=prepare)
+    command = [PROGRAM, *case.split()]
+    _, valid = watched(command, crowded=case in CROWDED, env=environment, cwd=folder.parent, preexec_fn=prepare)
     return {**json.loads(parallax("diagnose", "--json", folder)), "valid": valid, "folder": folder}
 
 
@@ -188,18 +190,25 @@ PAIRS = {
 OF_ANY = ("waiting", "off_core")
 
 
+def is_first(diagnosis: dict, wanted: str) -> bool:
+    """Whether the cause is in the first sentence, but for those that are true in any of these runs."""
+    others = [found for found in diagnosis["findings"] if found["id"] not in OF_ANY or wanted.split()[0] in OF_ANY]
+    return bool(others) and wanted in causes(others[0])
+
+
+def is_found(diagnosis: dict, wanted: str) -> bool:
+    return any(wanted in causes(found) for found in diagnosis["findings"])
+
+
 @pytest.mark.parametrize("wanted", PAIRS)
 def test_a_program_that_provokes_a_sentence_gets_it_first(check, wanted):
-    def holds(diagnosis):
-        others = [found for found in diagnosis["findings"] if found["id"] not in OF_ANY or wanted.split()[0] in OF_ANY]
-        return wanted == "memory_growth" and wanted in ids(diagnosis) or bool(others) and wanted in causes(others[0])
-
-    check(PAIRS[wanted][0], holds)
+    holds = is_found if wanted == "memory_growth" else is_first
+    check(PAIRS[wanted][0], lambda diagnosis: holds(diagnosis, wanted))
 
 
 @pytest.mark.parametrize("wanted", PAIRS)
 def test_a_similar_program_does_not_get_it(check, wanted):
-    check(PAIRS[wanted][1], lambda diagnosis: not any(wanted in causes(found) for found in diagnosis["findings"]))
+    check(PAIRS[wanted][1], lambda diagnosis: not is_found(diagnosis, wanted))
 
 
 @pytest.mark.skipif(shutil.which("mpirun") is None, reason="no mpirun: many processes cannot be started")
@@ -224,25 +233,39 @@ def test_answers_of_another_locality_that_are_late(tmp_path, case):
     require(case, measure, holds)
 
 
-def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers_of_workers(tmp_path):
+def check_that_more_workers_slow_calls_down(folder: Path, case: str, task_type: str, n: int, expected: bool) -> None:
+    """Asserts whether `parallax compare` of runs with one worker and with n finds that calls of the type take longer."""
+    for turn in range(4):
+        runs = [folder / f"{turn}-{workers}" for workers in (1, n)]
+        valid = [measured(run, case, True, n > 2, PLX_THREADS=run.name.split("-")[1])["valid"] for run in runs]
+        text = parallax("compare", *runs)
+        if (f'a call of "{task_type}" takes' in text) == expected:
+            return
+        assert not all(valid), text
+    pytest.skip(f"other programs used the cores during all runs of {case}")
+
+
+@pytest.mark.parametrize("case, expected", [("false_sharing", True), ("padded", False)])
+def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers_of_workers(tmp_path, case, expected):
     """One run cannot show it without hardware counters."""
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("the tasks share a cache: one processor")
+    check_that_more_workers_slow_calls_down(tmp_path, case, "count", 2, expected)
 
-    def compared(case: str) -> tuple:
-        """(the comparison of one worker with two, whether both runs are valid)."""
-        runs = [tmp_path / case / str(time.monotonic_ns()) for _ in range(2)]
-        valid = [measured(run, case, True, PLX_THREADS=str(1 + i))["valid"] for i, run in enumerate(runs)]
-        return parallax("compare", *runs), all(valid)
 
-    for case, is_found in (("false_sharing", True), ("padded", False)):
-        for _ in range(4):
-            text, valid = compared(case)
-            if ('a call of "count" takes' in text) == is_found:
-                break
-            assert not valid, text
-        else:
-            pytest.skip(f"other programs used the cores during all runs of {case}")
+@pytest.mark.parametrize("case, expected", [("stream", True), ("stream_in_cache", False)])
+def test_tasks_that_use_all_of_the_memory_bandwidth_are_found_by_comparing_numbers_of_workers(tmp_path, case, expected):
+    """As many workers as cores. Whether these use up the bandwidth is a property of the machine: threads without the runtime show
+    it. They also show whether cores slow each other down by anything else, such as their clock or a shared core."""
+    n = len(os.sched_getaffinity(0))
+    if n < 2:
+        pytest.skip("one processor")
+    done = subprocess.run([PROGRAM, "slowdown", case, str(n)], capture_output=True, text=True, check=True, timeout=600)
+    slowdown = float(done.stdout)
+    if slowdown < 1.5 if expected else slowdown > 1.1:
+        reason = "do not use up its memory bandwidth" if expected else "slow each other down without using memory"
+        pytest.skip(f"the {n} cores of this machine {reason}: each needs {slowdown:.2f} times the CPU time of one alone")
+    check_that_more_workers_slow_calls_down(tmp_path, case, "add", n, expected)
 
 
 @pytest.mark.skipif(not (BIN / "plx-what-if").exists(), reason="plx-what-if is not built")
