@@ -1,7 +1,8 @@
 // Programs that are slow on purpose, each in one way, and one that is not. test_diagnose.py lists what `parallax
 // diagnose` must report for each. Usage: diagnose_cases CASE, with PLX_DIAGNOSE=1; PLX_THREADS changes the number of
-// workers. `diagnose_cases slowdown CASE N` prints how many times the CPU time of one thread each of N threads needs
-// for the work of stream or stream_in_cache, without the runtime.
+// workers. `diagnose_cases counted TYPE=FACTOR` lengthens the tasks of a type. `diagnose_cases slowdown CASE N` prints
+// how many times the CPU time of one thread each of N threads needs for the work of stream or stream_in_cache, without
+// the runtime.
 //
 // The slowness of each follows from its structure, not from the machine, so that the cores may be shared with others.
 // Tasks that must take a known time hold their worker in a sleep of the operating system.
@@ -18,6 +19,7 @@
 #include <cstring>
 #include <ctime>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -402,6 +404,23 @@ double slowdown_of_threads(bool in_cache, std::size_t n) {
   return together_s / alone_s;
 }
 
+/// Rounds of tasks of three types, whose lengths are counted in ticks of the clock: a slower core, or one that was lost
+/// for a part of a task, does not lengthen them. Times of those of the type `longer_type` are multiplied by `longer`.
+std::string longer_type;
+double longer = 1;
+void count_ticks(std::string_view type, double s) { compute(type == longer_type ? s * longer : s); }
+void counted() {
+  for (int round = 0; round < 5; ++round) {
+    task_group g;
+    for (int i = 0; i < 12; ++i) {
+      g.run(named("long"), [] { count_ticks("long", 5e-3); });
+      g.run(named("short"), [] { count_ticks("short", 2e-3); });
+    }
+    g.wait();
+    async(named("reduce"), [] { count_ticks("reduce", 5e-3); }).get();
+  }
+}
+
 /// Tasks that sleep instead of waiting.
 void sleeping() {
   for (int i = 0; i < 40; ++i) {
@@ -435,6 +454,7 @@ constexpr known_case cases[] = {
     {"padded", 2, count_up<64>},
     {"stream", 2, stream<false>},
     {"stream_in_cache", 2, stream<true>},
+    {"counted", 2, counted},
     {"imbalance_that_moves", 4, imbalance_that_moves},
     {"coarse", 4, coarse},
     {"fine", 4, fine},
@@ -459,6 +479,12 @@ int main(int argc, char** argv) {
     return 0;
   }
   runtime_options options = options_from_arguments(argc, argv);
+  if (argc == 3 && std::strcmp(argv[1], "counted") == 0) {
+    const std::string_view change = argv[2];
+    longer_type = change.substr(0, change.find('='));
+    longer = std::atof(argv[2] + std::min(change.size(), longer_type.size() + 1));
+    if (longer > 0) argc = 2;
+  }
   for (const known_case& c : cases) {
     if (argc != 2 || std::strcmp(argv[1], c.name) != 0) continue;
     if (std::getenv("PLX_THREADS") == nullptr) options.workers = c.workers;
