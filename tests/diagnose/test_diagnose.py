@@ -255,6 +255,7 @@ def test_tasks_that_write_to_the_same_cache_lines_are_found_by_comparing_numbers
     check_that_more_workers_slow_calls_down(tmp_path, case, "count", 2, expected)
 
 
+@pytest.mark.slow  # depends on the memory of the machine and on undisturbed cores
 @pytest.mark.parametrize("case, expected", [("stream", True), ("stream_in_cache", False)])
 def test_tasks_that_use_all_of_the_memory_bandwidth_are_found_by_comparing_numbers_of_workers(tmp_path, case, expected):
     """As many workers as cores. Whether these use up the bandwidth is a property of the machine: threads without the runtime show
@@ -305,6 +306,7 @@ def seconds_of(run: Path, task_type: str) -> float:
         return next(float(row["total_s"]) for row in csv.DictReader(file) if row["name"] == task_type)
 
 
+@pytest.mark.slow  # needs all cores without disturbance, at a high priority
 @pytest.mark.parametrize("change, expected", [("long=1.03", {"long"}), ("long=1", set())])
 def test_a_task_type_that_became_slower_by_three_percent_is_named(tmp_path, change, expected):
     """The length of tasks is counted in ticks of the clock: equal steps of a computation take 1 % to 5 % more or less in another
