@@ -39,6 +39,7 @@ struct taking final : plx::net::receiver {
     locality_id who;
     std::string why;
     double at_s;
+    std::uint64_t heads;  // received from it before
   };
   std::vector<loss> losses;
   std::vector<std::uint64_t> heads;   // from each
@@ -63,7 +64,7 @@ struct taking final : plx::net::receiver {
   }
   void pieces_lost(locality_id, void* announced) noexcept override { given_up.insert(announced); }
   void lost(locality_id peer, std::string_view why) noexcept override {
-    losses.push_back({peer, std::string(why), plx::monotonic_seconds()});
+    losses.push_back({peer, std::string(why), plx::monotonic_seconds(), peer < heads.size() ? heads[peer] : 0});
   }
   bool has_lost(locality_id peer) const {
     return std::any_of(losses.begin(), losses.end(), [peer](const loss& l) { return l.who == peer; });
@@ -197,6 +198,36 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
   while (carrier.pending() && plx::monotonic_seconds() < until) carrier.progress();
   report(job, t, died, before, carrier.pending() || t.announcements != t.ends + t.given_up.size());
   return 0;
+}
+
+// The others poll only after the death: they must receive all heads before they learn of the loss.
+int check_last_heads(plx::net::bootstrap& job, plx::net::transport& carrier, locality_id who) {
+  constexpr int last_heads = 40;
+  taking& t = takes();
+  t.heads.assign(job.size(), 0);
+  t.come.assign(job.size(), progress_of_one::nothing);
+  carrier.start(t);
+  static std::vector<std::unique_ptr<repeated>> out;
+  const auto send = [&](locality_id to) {
+    ++under_way_in_all;
+    carrier.send(to, *out.emplace_back(std::make_unique<repeated>(to, 0)));
+  };
+  const auto progress_until = [&](auto done) {
+    const double until = plx::monotonic_seconds() + timeout_s;
+    while (!done() && plx::monotonic_seconds() < until) carrier.progress();
+  };
+  if (job.here() == who) {
+    progress_until([&] { return std::count(t.heads.begin(), t.heads.end(), 0u) == 1; });  // all others have started
+    for (locality_id to = 0; to < job.size(); ++to)
+      for (int n = 0; n < last_heads && to != who; ++n) send(to);
+    kill(getpid(), SIGKILL);
+  }
+  send(who);
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  progress_until([&] { return t.has_lost(who); });
+  const std::uint64_t before = t.has_lost(who) ? t.losses[0].heads : 0;
+  fmt::print("locality {}: {} of {} heads before the loss\n", job.here(), before, last_heads);
+  return before == last_heads ? 0 : 1;
 }
 
 int check_given_back(locality_id here) {

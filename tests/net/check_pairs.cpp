@@ -176,7 +176,7 @@ int check_pairs(plx::net::bootstrap& job, plx::net::transport& carrier) {
   while ((c.missing != 0 || carrier.pending()) && c.wrong == 0 && plx::monotonic_seconds() < end) carrier.progress();
   for (const auto& m : out)
     if (m->times != 1 || !m->well) ++c.wrong;
-  fmt::print("locality {}: {} messages from each of {}, {} missing, {} wrong, {} lost\n", job.here(), c.all.size(),
-             job.size() - 1, c.missing, c.wrong, c.losses);
+  fmt::print("locality {}: {} messages from each of {}, {} missing, {} wrong, {} lost, {} sent by rings\n", job.here(),
+             c.all.size(), job.size() - 1, c.missing, c.wrong, c.losses, carrier.near().sent);
   return c.missing == 0 && c.wrong == 0 && c.losses == 0 ? 0 : 1;
 }

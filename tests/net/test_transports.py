@@ -48,13 +48,13 @@ class Run:
         return [line for line in self.err.splitlines() if line.startswith("transport_check: ")]
 
 
-@pytest.fixture(scope="module", params=["ucx", "ucx without rings", "ucx over tcp", "mpi"])
+@pytest.fixture(scope="module", params=["ucx", "ucx without rings", "ucx over tcp", "mpi", "mpi without rings"])
 def carrier(request) -> dict:
     """The variables that choose a transport; unavailable transports are skipped."""
     settings = {"PLX_TRANSPORT": request.param.split()[0]}
     if "tcp" in request.param:
         settings["UCX_TLS"] = "tcp,self"
-    if "without rings" in request.param:  # all messages by UCX
+    if "without rings" in request.param:  # all messages by UCX, or by MPI
         settings["PLX_SHARED_MEMORY"] = "off"
     run = Run(2, "start", **settings)
     if run.code != 0 and any("built without" in line or "cannot load" in line for line in run.errors):
@@ -63,13 +63,19 @@ def carrier(request) -> dict:
     return settings
 
 
+def uses_rings(carrier: dict) -> bool:
+    return carrier.keys() == {"PLX_TRANSPORT"}
+
+
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_all_sizes_between_all_pairs(carrier, n):
     run = Run(n, "pairs", **carrier)
     assert run.code == 0, run.out + run.err
-    lines = re.findall(r"locality (\d+): (\d+) messages from each of (\d+), 0 missing, 0 wrong, 0 lost", run.out)
-    assert sorted(int(victim) for victim, _, _ in lines) == list(range(n))
-    assert {others for _, _, others in lines} == {str(n - 1)} and all(int(count) > 30 for _, count, _ in lines)
+    line = r"locality (\d+): (\d+) messages from each of (\d+), 0 missing, 0 wrong, 0 lost, (\d+) sent by rings"
+    lines = [tuple(map(int, found)) for found in re.findall(line, run.out)]
+    assert sorted(here for here, *_ in lines) == list(range(n))
+    assert all(count > 30 and others == n - 1 for _, count, others, _ in lines)
+    assert all((by_rings > 0) == uses_rings(carrier) for *_, by_rings in lines), run.out
 
 
 @pytest.mark.parametrize("victim", [0, 2])
@@ -87,6 +93,14 @@ def test_a_killed_locality_is_lost_to_all_others_once(carrier, victim):
         assert lost == [victim], report
         if len(report["lost"]) == 1:
             assert all(report["heard"][i] > 0 for i in reports if i != report["here"]), report
+
+
+def test_messages_in_rings_are_received_before_the_loss_of_their_sender(carrier):
+    if not uses_rings(carrier):
+        pytest.skip("only rings keep the messages of a dead process")
+    run = Run(3, "last", "1", options=GO_ON, **carrier)
+    lines = [f"locality {i}: 40 of 40 heads before the loss" for i in (0, 2)]
+    assert sorted(run.out.splitlines()) == lines, run.out + run.err
 
 
 def test_a_crash_that_corrupts_the_memory_of_another_ends_that_one_too():

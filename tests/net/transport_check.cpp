@@ -5,6 +5,8 @@
 //   transport_check start             starts and stops
 //   transport_check die WHO           locality WHO is killed while all send; the others report their losses
 //   transport_check crash WHO         locality WHO crashes while it writes to the memory of the next
+//   transport_check last WHO          locality WHO dies before the others poll; they report how many of its heads they
+//                                     received before the loss
 //   transport_check late WHO SECONDS  locality WHO does not start: the others wait that long
 //   transport_check rates             latency and rate between localities 0 and 1
 #include "transport_check.hpp"
@@ -56,6 +58,7 @@ int main(int argc, char** argv) {
   if (mode == "pairs") code = check_pairs(job, **carrier);
   if (mode == "die" || mode == "crash")
     code = check_death(job, **carrier, static_cast<plx::locality_id>(number(first)), mode == "crash");
+  if (mode == "last") code = check_last_heads(job, **carrier, static_cast<plx::locality_id>(number(first)));
   if (mode == "rates") code = measure_rates(job, **carrier);
   if (mode == "start") code = check_start(job, **carrier);
   if (!(*carrier)->stop(300)) fmt::print("locality {} did not stop in time\n", job.here());

@@ -38,9 +38,22 @@ mpi_transport::~mpi_transport() {
 
 result<void> mpi_transport::open(double deadline_s) {
   if (auto r = meet_others(bootstrap_, deadline_s); !r) return r;
-  const auto addresses = bootstrap_.exchange(detector_->address(), deadline_s);
-  if (!addresses) return addresses.error();
-  return detector_->connect(*addresses, deadline_s);
+  std::string mine;
+  append_field(mine, detector_->address());
+  append_field(mine, rings_.offer(job_));
+  const auto all = bootstrap_.exchange(mine, deadline_s);
+  if (!all) return all.error();
+  std::vector<std::string> addresses, rings;
+  for (locality_id i = 0; i < job_.size; ++i) {
+    std::string_view fields = (*all)[i];
+    const auto address = take_field(fields);
+    const auto ring = take_field(fields);
+    if (!address || !ring) return error{fmt::format("locality {} sent no valid addresses", i)};
+    addresses.emplace_back(*address);
+    rings.emplace_back(*ring);
+  }
+  rings_.open(job_, rings);
+  return detector_->connect(addresses, deadline_s);
 }
 
 void mpi_transport::start(receiver& r) {
@@ -55,10 +68,18 @@ void mpi_transport::start(receiver& r) {
 // A completed operation may let others complete.
 bool mpi_transport::advance() noexcept {
   constexpr int most = 8;
-  int times = 0;
-  while (times < most && complete_some()) ++times;
+  bool happened = receive_near(false);
+  for (int times = 0; times < most && complete_some(); ++times) happened = true;
   if (!waiting_.empty()) take_waiting();
-  return times != 0;
+  return happened;
+}
+
+bool mpi_transport::receive_near(bool of_all) noexcept {
+  locality_id invalid = no_locality;
+  const bool any = of_all ? rings_.receive_of_all(*receiver_, invalid) : rings_.receive(*receiver_, invalid);
+  if (invalid != no_locality) [[unlikely]]
+    detector_->report_lost(invalid, "it wrote an invalid message to shared memory");
+  return any;
 }
 
 void mpi_transport::handle_losses() noexcept {
@@ -66,7 +87,13 @@ void mpi_transport::handle_losses() noexcept {
 }
 
 void mpi_transport::lose(const loss& l) noexcept {
-  for (int i = 0; i < 1000 && complete_some();) ++i;  // what it sent before it was lost
+  // Messages that it sent before it was lost are received first, and so are those of others, which may report why it
+  // has left.
+  for (int i = 0; i < 1000; ++i) {
+    const bool by_mpi = complete_some();
+    if (!receive_near(true) && !by_mpi) break;
+  }
+  rings_.receive_last(*receiver_, l.who);
   lost_[l.who] = 1;
   receiver_->lost(l.who, l.why);
   give_up(l.who);
@@ -89,6 +116,8 @@ void mpi_transport::give_up(locality_id who) noexcept {
 
 // A cancelled receive has to be completed like any other before MPI is finalized.
 void mpi_transport::give_up_all() noexcept {
+  for (int i = 0; i < 1000 && receive_near(true);) ++i;  // progress() does not look at all of them
+  rings_.close();
   const bool any_lost = std::any_of(lost_.begin(), lost_.end(), [](char l) { return l != 0; });
   for (locality_id i = 0; i < lost_.size(); ++i) give_up(i);
   ending_ = true;

@@ -1,11 +1,11 @@
 // Messages by MPI's point-to-point calls, for machines whose network MPI supports best.
 //
-// A message without pieces is one MPI message. Otherwise an announcement with the head and the pieces' sizes is sent
-// first; the pieces are sent from the memory where they are into the memory that the receiver provides. Each message
-// with pieces has a tag of its own, so the pieces of a refused one can be received, and discarded, one after the other.
-// MPI does not report dead peers and has no way to sleep: the failure detector detects the former, and the runtime has
-// to poll. After the death of a process MPI may fail between survivors as well. Which messages MPI accepts is not
-// checked here.
+// A short message within a host goes through shared memory (net/transport/near_rings.hpp), any other one without pieces
+// is one MPI message. Otherwise an announcement with the head and the pieces' sizes is sent first; the pieces are sent
+// from the memory where they are into the memory that the receiver provides. Each message with pieces has a tag of its
+// own, so the pieces of a refused one can be received, and discarded, one after the other. MPI does not report dead
+// peers and has no way to sleep: the failure detector detects the former, and the runtime has to poll. After the death
+// of a process MPI may fail between survivors as well. Which messages MPI accepts is not checked here.
 //
 // Thread safety and cost: as in net/transport/transport.hpp; MPI is called by the thread that holds the lock. Example:
 // tests/net/test_transports.py
@@ -65,6 +65,7 @@ class mpi_transport final : public process_transport {
   void receive_next(under_way& u) noexcept;
 
   void listen(std::size_t i) noexcept;
+  bool receive_near(bool of_all) noexcept;
   bool complete_some() noexcept;
   void take_head(std::size_t i, const MPI_Status& status) noexcept;
   void take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept;
