@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   if (mode == "last") code = check_last_heads(job, **carrier, static_cast<plx::locality_id>(number(first)));
   if (mode == "rates") code = measure_rates(job, **carrier);
   if (mode == "start") code = check_start(job, **carrier);
-  if (!(*carrier)->stop(300)) fmt::print("locality {} did not stop in time\n", job.here());
+  if (!(*carrier)->stop(300)) code = 1, fmt::print("locality {} did not stop in time\n", job.here());
   if (code == 0 && *name != "mpi") code = check_given_back(job.here());  // MPI may use memory until the process ends
   carrier->reset();
   job.leave(5);
