@@ -221,11 +221,21 @@ algorithm deal(call& c, std::vector<payload> all, unsigned root) {
   c.finish(std::move(known[c.rank()]));
 }
 
+// Limits how many sends go before receives: otherwise a late rank keeps a payload of every other one.
 algorithm exchange_all(call& c, std::vector<payload> all) {
+  constexpr unsigned most_ahead = 8;
   const unsigned n = c.size(), r = c.rank();
-  for (unsigned i = 1; i < n; ++i) c.send((r + i) % n, 0, all.at((r + i) % n));
-  for (unsigned i = 1; i < n; ++i) all[(r + n - i) % n] = co_await c.from((r + n - i) % n, 0);
-  c.finish(all);
+  std::vector<payload> received(n);
+  received[r] = std::move(all.at(r));
+  for (unsigned i = 1, sent = 1; i < n; ++i) {
+    for (; sent < n && sent < i + most_ahead; ++sent) {
+      const unsigned to = (r + sent) % n;
+      c.send(to, 0, std::exchange(all.at(to), {}));
+    }
+    const unsigned from = (r + n - i) % n;
+    received[from] = co_await c.from(from, 0);
+  }
+  c.finish(received);
 }
 
 algorithm combine_up_to(call& c, payload mine, bool exclusive) {

@@ -121,6 +121,32 @@ TEST(SimScale, MessagesOfEvents) {
   sim.run([&] { all[find_here()].reset(); });
 }
 
+// They wait for its messages before they send theirs.
+TEST(SimScale, AnExchangeSendsFewMessagesToALateMember) {
+  net::simulation sim({.localities = n, .workers = 1, .credits = 64});
+  std::vector<std::optional<communicator>> all(n);
+  std::vector<future<std::vector<unsigned>>> results(n);
+  const auto begin = [&] {
+    std::vector<unsigned> values;
+    for (unsigned i = 0; i < n; ++i) values.push_back(find_here() * n + i);
+    results[find_here()] = all[find_here()]->all_to_all(values);
+  };
+  const auto received = [&] { return sim.at(0).port().counts().messages_received; };
+  sim.run([&] { all[find_here()].emplace(); });
+  const std::uint64_t before = received();
+  sim.run([&] {
+    if (find_here() != 0) begin();
+  });
+  EXPECT_LT(received() - before, n / 2);
+  sim.run([&] {
+    if (find_here() == 0) begin();
+    const std::vector<unsigned> values = results[find_here()].get();
+    for (unsigned i = 0; i < n; ++i) EXPECT_EQ(values.at(i), i * n + find_here());
+  });
+  EXPECT_GE(received() - before, n - 1);
+  sim.run([&] { all[find_here()].reset(); });
+}
+
 TEST(SimScale, MessagesOfAnEndOfAnyNumberOfLocalities) {
   for (const unsigned localities : {2u, 3u, 5u, 100u}) {
     net::simulation sim({.localities = localities, .workers = 1, .credits = 64});
