@@ -128,7 +128,8 @@ def main(arguments: list[str]) -> int:
         within = f"of {budget:.0f} MB" if budget < 1e9 else "(not public)"
         over = "red" if found.memory > budget else "dim"
         say(paint(f"  {found.memory:4.0f} {within}, {found.seconds:4.2f} s  {name}", over))
-    say("\n".join(problems) if problems else f"headers: {len(costs)} compile alone and within the budget")
+    within = f"within the budget, or less than {TOLERANCE_MB:.0f} MB above it"
+    say("\n".join(problems) if problems else f"headers: {len(costs)} compile alone and are {within}")
     return 1 if problems else 0
 
 

@@ -107,9 +107,9 @@ def text_of_shell(text: str) -> list[tuple[int, str]]:
     found, end = text_of_script(text), None
     for number, line in enumerate(text.split("\n"), 1):
         if end is not None:
-            end = None if line == end else end
+            end = None if line.strip() == end else end
             found += [(number, line)] if end else []
-        elif here := re.search(r"<<'?(\w+)'?$", line):
+        elif here := re.search(r"<<-?[\"']?(\w+)[\"']?", line):
             end = here.group(1)
         else:
             found += [(number, piece.lstrip(" \"'")) for piece in re.findall(r"\b(?:echo|printf|say)\b([^#]*)", line)]

@@ -21,8 +21,8 @@
 // way, on every member. logic_error when members make different calls at the same position.
 //
 // Values of a bitwise type of at most 256 bytes are combined by the worker that receives the message: the operation
-// must then not wait. Thread safety: everything, but see above. Cost: log2(n) messages in sequence (all_to_all: n -
-// 1 at once); docs/net.md has times. Example: net/test/collectives_test.cpp
+// must then not wait. Thread safety: everything, but see above. Cost: log2(n) messages in sequence (all_to_all:
+// n - 1, at most 8 sent ahead of those received); docs/net.md has times. Example: net/test/collectives_test.cpp
 #pragma once
 
 #include <cstdint>

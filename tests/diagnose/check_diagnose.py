@@ -105,6 +105,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", metavar="PROGRAM", help="the causes of one program")
     parser.add_argument("--first", action="store_true", help="raise the priority of programs that run alone, on a machine in use")
     options = parser.parse_args(arguments)
+    if options.turns < 1:
+        parser.error(f"--turns is {options.turns}: expected at least 1")
     table = [row for row in rows() if options.only in (None, row.program)]
     if not table:
         parser.error(f"--only {options.only}: expected one of {', '.join(sorted({row.program for row in rows()}))}")

@@ -225,7 +225,8 @@ int check_last_heads(plx::net::bootstrap& job, plx::net::transport& carrier, loc
   send(who);
   std::this_thread::sleep_for(std::chrono::seconds(1));
   progress_until([&] { return t.has_lost(who); });
-  const std::uint64_t before = t.has_lost(who) ? t.losses[0].heads : 0;
+  const auto l = std::find_if(t.losses.begin(), t.losses.end(), [&](const auto& x) { return x.who == who; });
+  const std::uint64_t before = l == t.losses.end() ? 0 : l->heads;
   fmt::print("locality {}: {} of {} heads before the loss\n", job.here(), before, last_heads);
   return before == last_heads ? 0 : 1;
 }

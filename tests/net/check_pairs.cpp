@@ -164,12 +164,12 @@ std::unique_ptr<sent_message> message(locality_id from, std::uint32_t number, co
 }  // namespace
 
 int check_pairs(plx::net::bootstrap& job, plx::net::transport& carrier) {
-  checker c;
+  static checker c;  // all memory stays valid until the transport has stopped
   c.all = plans(carrier.max_head_bytes());
   c.came.assign(job.size(), std::vector<int>(c.all.size()));
   c.missing = (job.size() - 1) * static_cast<unsigned>(c.all.size());
   carrier.start(c);
-  std::vector<std::unique_ptr<sent_message>> out;
+  static std::vector<std::unique_ptr<sent_message>> out;
   for (std::uint32_t number = 0; number < c.all.size(); ++number)
     for (locality_id i = 1; i < job.size(); ++i) {
       out.push_back(message(job.here(), number, c.all[number]));

@@ -22,9 +22,10 @@
 
 namespace plx::probe {
 
-/// A slice through a simulation for the live page: a grid of values, and the blocks with their cost.
+/// A picture for the live page: a grid of values, and the blocks of a mesh with their cost, if it has any.
 ///
-/// The program creates it at a suitable time (between two steps) and only while a client requests it:
+/// The program creates it at a suitable time (between two steps), and if steps are frequent only while a client
+/// requests it:
 ///   if (board && board->wanted()) board->publish(picture_of(...));
 /// Thread safety: all functions of picture_board are thread-safe; a published picture never changes. Cost: wanted() is
 /// two relaxed loads and a clock reading; no further cost while no client requests it. Example:

@@ -1,7 +1,7 @@
 // The picture of the live page: the self-energy of a run of plx-dca on the Brillouin zone.
 //
-// Thread safety: any thread. Cost: for each iteration, as many comparisons as there are momenta, for each of 257^2
-// pixels. Example: qmc/dca/test/live_zone_test.cpp
+// Thread safety: any thread. Cost: for each iteration and checkpoint, as many comparisons as there are momenta, for
+// each of 257^2 pixels. Example: qmc/dca/test/live_zone_test.cpp
 #pragma once
 
 #include <optional>

@@ -121,7 +121,8 @@ TEST(SimScale, MessagesOfEvents) {
   sim.run([&] { all[find_here()].reset(); });
 }
 
-// They wait for its messages before they send theirs.
+// The other members send at most 8 payloads ahead of those they receive, so most of theirs follow those of the late
+// member.
 TEST(SimScale, AnExchangeSendsFewMessagesToALateMember) {
   net::simulation sim({.localities = n, .workers = 1, .credits = 64});
   std::vector<std::optional<communicator>> all(n);

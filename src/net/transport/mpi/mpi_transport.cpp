@@ -75,6 +75,7 @@ bool mpi_transport::advance() noexcept {
 }
 
 bool mpi_transport::receive_near(bool of_all) noexcept {
+  if (receiver_ == nullptr) return false;  // before start()
   locality_id invalid = no_locality;
   const bool any = of_all ? rings_.receive_of_all(*receiver_, invalid) : rings_.receive(*receiver_, invalid);
   if (invalid != no_locality) [[unlikely]]
@@ -152,6 +153,7 @@ std::uint64_t take_number(std::span<const std::byte>& from) {
 }  // namespace
 
 void mpi_transport::issue(outgoing& m) noexcept {
+  if (only_wakes(m)) return m.sent(&m, true);  // all receivers poll
   if (lost_[m.destination] != 0) return m.sent(&m, false);
   if (!m.pieces.empty()) return issue_pieces(m);
   MPI_Request request;
