@@ -51,6 +51,8 @@ def scale(arguments: list[str]) -> int:
 
 def what_if(arguments: list[str]) -> int:
     checks = arguments[:1] == ["check"]
+    if not checks:
+        require_trace(arguments)
     build(["plx-what-if", *(["what_if_cases", "plx-star"] if checks else [])])
     os.chdir(os.environ.get("PLX_CALLED_FROM", "."))
     if checks:
@@ -60,6 +62,17 @@ def what_if(arguments: list[str]) -> int:
         return check_what_if.main([*arguments[1:], "--bin", str(PROGRAMS)])
     program = str(PROGRAMS / "plx-what-if")
     os.execv(program, [program, *arguments])
+
+
+def require_trace(arguments: list[str]) -> None:
+    """Refuses a run without a trace before anything is built. The program itself refuses other wrong arguments."""
+    if not arguments or arguments[0].startswith("-"):
+        return
+    path = Path(os.environ.get("PLX_CALLED_FROM", "."), arguments[0])
+    if not path.exists():
+        fail(f"'{arguments[0]}' does not exist: expected the folder of a run with trace.plxt, or that file", 2)
+    if path.is_dir() and not [*path.glob("trace.plxt"), *path.glob("localities/*/trace.plxt")]:
+        fail(f"'{arguments[0]}' has no trace.plxt: record one with PLX_TRACE=1 or --plx:trace", 2)
 
 
 def build(programs: list[str]) -> None:

@@ -220,3 +220,10 @@ def test_scale_builds_the_simulator_and_hands_it_on(monkeypatch, tmp_path):
     assert found == ["scale-check", str(real), "--program", program, "--out", str(out), "--limit=9.0"]
     assert built == [["plx-scale"], ["plx-scale"]]
     assert run_parallax.main(["compare", "a", "b"]) == ["compare", "a", "b"]
+
+
+@pytest.mark.parametrize("run, what", [("none", "does not exist"), ("", "has no trace.plxt")])
+def test_what_if_refuses_a_run_without_a_trace_before_it_builds(tmp_path, run, what):
+    done = plx("what-if", str(tmp_path / run))
+    assert done.returncode == 2 and done.stdout == ""
+    assert len(done.stderr.splitlines()) == 1 and what in done.stderr
