@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "net/action.hpp"
@@ -55,11 +56,13 @@ inline constexpr bool is_direct<&termination_failed> = true;
 
 namespace {
 
-// Polls for the reports of others that have arrived. While a task runs without waiting, the only worker does not.
-void take_reports() {
+// Polls for the reports of others that have arrived. While a task runs without waiting, the only worker does not. False
+// where it must not poll.
+bool take_reports() {
   plx::detail::worker* const w = plx::detail::this_worker();
-  if (w == nullptr || !w->in_task || w->polling || w->home.deterministic()) return;
+  if (w == nullptr || !w->in_task || w->polling || w->home.deterministic()) return false;
   w->home.attend_events(*w, now_ticks());
+  return true;
 }
 
 template <auto F, class... A>
@@ -286,9 +289,17 @@ loss_cause termination::cause_of(const std::exception_ptr& e) const {
 }
 
 void termination::fail(const std::exception_ptr& e) noexcept {
+  {
+    const spin_guard guard(lock_);
+    if (failure_here_.first != no_locality) return;
+  }
+  // The first message of a peer may need answers before UCX delivers it, so one poll is not enough.
+  constexpr int most_polls = 20;
+  constexpr auto pause = std::chrono::milliseconds(1);
   loss_cause why{node_.here(), true, {}};
   try {
-    take_reports();
+    for (int polls = 1; take_reports() && (why = cause_of(e)).first == node_.here() && polls < most_polls; ++polls)
+      std::this_thread::sleep_for(pause);  // blocks the worker: others may use its core
     why = cause_of(e);
   } catch (...) {  // out of memory: without the text
   }
