@@ -110,7 +110,8 @@ def test_the_page_draws_the_self_energy(tmp_path):
         assert page.value("[...document.querySelectorAll('#mesh button')].some(b => b.checkVisibility())") is False
         assert page.value("(e => e.scrollWidth <= e.clientWidth)(document.querySelector('#mesh-title'))")
         colours = "new Set(new Uint32Array(document.querySelector('#picture').getContext('2d').getImageData(0, 0, 300, 300).data.buffer))"
-        assert page.value(f"{colours}.size") >= 2  # two of three values may have one colour
+        assert page.value(f"{colours}.size") >= 2  # two of the three values may have one of the 256 colours
+        assert page.value("new Set(cells).size") == 3
         assert page.complaints() == []
 
 

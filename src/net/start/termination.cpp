@@ -298,9 +298,13 @@ void termination::fail(const std::exception_ptr& e) noexcept {
   constexpr auto pause = std::chrono::milliseconds(1);
   loss_cause why{node_.here(), true, {}};
   try {
-    for (int polls = 1; take_reports() && (why = cause_of(e)).first == node_.here() && polls < most_polls; ++polls)
-      std::this_thread::sleep_for(pause);  // blocks the worker: others may use its core
+    bool may_poll = take_reports();
     why = cause_of(e);
+    for (int polls = 1; may_poll && why.first == node_.here() && polls < most_polls; ++polls) {
+      std::this_thread::sleep_for(pause);  // blocks the worker: others may use its core
+      may_poll = take_reports();
+      why = cause_of(e);
+    }
   } catch (...) {  // out of memory: without the text
   }
   {
