@@ -8,9 +8,9 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "base/process.hpp"
 #include "num/saved_numbers.hpp"
 #include "qmc/dca/dca.hpp"
 #include "qmc/walker/submatrix_walker.hpp"
@@ -206,7 +206,7 @@ int main(int argc, char** argv) {
   bench::report report(argc, argv);
   const int turns = report.rest().empty() ? 5 : std::atoi(report.rest().front().c_str());
   const auto p = standard_problem();
-  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  const unsigned cores = std::max(1u, usable_processors());
   std::vector<double> rates, efficiencies, single, pairs, correlations;
   for (int turn = 0; turn < turns; ++turn) {
     const double alone = seconds_per_measurement(p, 1, 1, true);

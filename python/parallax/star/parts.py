@@ -14,6 +14,7 @@ from ..picture import dark, light, render
 from ..text import count, percent, plural, seconds, short, trimmed
 from . import curves, planes, render as renderer
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
+from .localities import localities_over_time, read_localities
 from .orbits import orbit_picture, read_orbits, wave_picture
 from .pixels import read_pixels
 from .tracers import read_tracers, series_of, tracers_picture
@@ -219,7 +220,9 @@ class Physics(Part):
 class MeshAndCost(Part):
     def html(self) -> str:
         pair = [self.part("Cost per block", self.cost), self.part("Refinement level", self.level)]
-        shared = self.part("Localities", self.localities) if self.is_shared() else ""
+        shared = ""
+        if self.is_shared():
+            shared = self.part("Localities", self.localities) + self.part("Localities over the run", self.localities_over_time)
         return f'<div class="grid">{"".join(pair)}</div>{shared}{self.part("Cost by level", self.cost_table)}'
 
     def is_shared(self) -> bool:
@@ -231,6 +234,12 @@ class MeshAndCost(Part):
         locality, idle = mesh.block_values("Locality"), mesh.block_values("LocalityIdleRate")
         need(idle, "the mesh file holds no idle rate of the localities (dataset LocalityIdleRate)")
         return self.picture(planes.localities_picture(cut, planes.physics_layer(cut), locality, idle, mesh.n_blocks))
+
+    def localities_over_time(self) -> str:
+        files = self.facts.run.mesh_files
+        if len(files) < 3:
+            raise Missing(f"the run has {plural(len(files), 'mesh file')}; output.mesh_interval makes more")
+        return self.picture(localities_over_time(read_localities(files)))
 
     def hero(self) -> str:
         index, cost = self.cost_of_blocks()
