@@ -74,7 +74,7 @@ double core_time(F&& f) {
 
 // Wall-clock or CPU time, without that of the warm-up.
 double seconds_per_measurement(const impurity& p, unsigned workers, int walkers, bool of_cores) {
-  runtime rt({.workers = workers, .bind = false});
+  runtime rt({.workers = workers, .bind = workers > 1});  // one alone runs on the core that is least busy
   const auto seconds = [&](int measurements) {
     const monte_carlo_options o = {.walkers = walkers,
                                    .bins = 1,
