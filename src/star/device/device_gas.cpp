@@ -4,17 +4,30 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "mesh/between/gather.hpp"
 #include "num/exact_sum.hpp"
+#include "star/device/data/large_copies.hpp"
 #include "star/device/data/mesh_tables.hpp"
 #include "star/device/device_passes_detail.hpp"
 #include "star/device/operations.hpp"
 #include "star/hydro/state.hpp"
 
 namespace plx::star::device {
+
+namespace {
+
+template <class T>
+std::vector<T*> rows_of(T* base, std::size_t rows, std::size_t stride) {
+  std::vector<T*> all(rows);
+  for (std::size_t i = 0; i < rows; ++i) all[i] = base + i * stride;
+  return all;
+}
+
+}  // namespace
 
 device_gas::device_gas(machine& on, const gas_options& options)
     : on_(on),
@@ -104,14 +117,12 @@ void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t
 void device_gas::upload(const mesh::arena& values) {
   PLX_ASSERT(values.rows() >= slots_ && values.stride() == stride_, values.rows(), slots_);
   carried_ = 0;
-  on_.to_device(arenas_[now_].data(), values.base(), slots_ * stride_ * sizeof(double));
-  on_.synchronize();
+  copy_to_device(on_, arenas_[now_].data(), rows_of<const double>(values.base(), slots_, stride_), stride_);
 }
 
 void device_gas::download(mesh::arena& values) {
   PLX_ASSERT(values.rows() >= slots_ && values.stride() == stride_, values.rows(), slots_);
-  on_.from_device(values.base(), arenas_[now_].data(), slots_ * stride_ * sizeof(double));
-  on_.synchronize();
+  copy_from_device(on_, rows_of<double>(values.base(), slots_, stride_), arenas_[now_].data(), stride_);
 }
 
 void device_gas::set_time(const mesh::block_mesh& mesh, double time, double dt) {

@@ -1,8 +1,10 @@
 // A device_gas with a part of a mesh: its exchange with the others, and steps stage by stage.
 #include <algorithm>
 #include <span>
+#include <vector>
 
 #include "base/assert.hpp"
+#include "star/device/data/large_copies.hpp"
 #include "star/device/data/mesh_tables.hpp"
 #include "star/device/device_passes_detail.hpp"
 #include "star/device/operations.hpp"
@@ -195,19 +197,15 @@ void device_gas::add_left(std::span<exact_sum> sums) {
 
 void device_gas::upload_part(const mesh::arena& values) {
   carried_ = 0;
-  double* to = arenas_[now_].data();
-  for (const mesh::slot_id slot : part_slots_) {
-    on_.to_device(to, values.block(slot), stride_ * sizeof(double));
-    to += stride_;
-  }
-  on_.synchronize();
+  std::vector<const double*> rows;
+  for (const mesh::slot_id slot : part_slots_) rows.push_back(values.block(slot));
+  copy_to_device(on_, arenas_[now_].data(), rows, stride_);
 }
 
 void device_gas::download_part(mesh::arena& values) {
-  const double* from = arenas_[now_].data();
-  for (std::int32_t i = 0; i < n_blocks_; ++i, from += stride_)
-    on_.from_device(values.block(part_slots_[static_cast<std::size_t>(i)]), from, stride_ * sizeof(double));
-  on_.synchronize();
+  std::vector<double*> rows;
+  for (std::int32_t i = 0; i < n_blocks_; ++i) rows.push_back(values.block(part_slots_[static_cast<std::size_t>(i)]));
+  copy_from_device(on_, rows, arenas_[now_].data(), stride_);
 }
 
 }  // namespace plx::star::device
