@@ -16,7 +16,7 @@ namespace {
 /// Runs on every backend that has a device.
 class LargeCopies : public ::testing::TestWithParam<const gpu::backend*> {};
 INSTANTIATE_TEST_SUITE_P(Backends, LargeCopies, ::testing::ValuesIn(gpu::backends()),
-                         [](const auto& info) { return std::string(info.param->name); });
+                         [](const auto& one) { return std::string(one.param->name); });
 
 TEST_P(LargeCopies, ThereAndBackAreTheSameValues) {
   int devices = 0;
