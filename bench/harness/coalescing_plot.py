@@ -84,7 +84,7 @@ def scatter(axes, points: list[dict]) -> None:
         titled(axes, f"time over overhead: correlation {by(points):.3f}")
     axes.set_xlabel("network overhead: messages over tasks")
     axes.set_ylabel("time, s")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.06 * axes.get_ylim()[1])
     axes.set_xlim(left=0)
     plain(axes)
 
@@ -98,7 +98,7 @@ def over_counts(axes, points: list[dict], what: str, own: dict[str, dict]) -> No
         name, colour, _ = OWN[setting]
         axes.axhline(point[what], color=colour, lw=1.5, ls=DASHES[setting], zorder=1, label=name)
     of_counts(axes, sorted({p["n"] for p in points}))
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.06 * axes.get_ylim()[1])
     plain(axes)
 
 
