@@ -10,6 +10,9 @@
 #include <cstdio>
 #include <cstring>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/process.hpp"
 #include "base/text.hpp"
@@ -39,6 +42,32 @@ extern "C" void on_stop(int signal) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text, std::strlen(text));
 }
 
+struct known_option {
+  std::string name, owner;  // owner: the program or its command
+};
+
+// The options of the program and of the commands that were given.
+std::vector<known_option> options_in_use(const CLI::App& app) {
+  std::vector<known_option> found;
+  for (const CLI::Option* o : app.get_options()) {
+    for (const std::string& n : o->get_lnames()) found.push_back({"--" + n, app.get_name()});
+    for (const std::string& n : o->get_snames()) found.push_back({"-" + n, app.get_name()});
+  }
+  for (const CLI::App* command : app.get_subcommands())
+    for (known_option& o : options_in_use(*command)) found.push_back(std::move(o));
+  return found;
+}
+
+std::string advice_on(const std::string& unknown, const std::vector<known_option>& options) {
+  std::vector<std::string> names;
+  for (const auto& [name, owner] : options) {
+    if (name == unknown) return fmt::format(" here; it is an option of '{}'", owner);
+    names.push_back(name);
+  }
+  const std::string near = did_you_mean(unknown, names);
+  return near.empty() ? fmt::format("; {} --help lists the options", program_name) : near;
+}
+
 }  // namespace
 
 void start_console(const char* name) {
@@ -60,12 +89,17 @@ int print_answer(std::string_view text, int code) {
   return written ? code : complain(written.error().message);
 }
 
-std::string refusal_of(const CLI::ParseError& e) {
+std::string refusal_of(const CLI::App& app, const CLI::ParseError& e) {
+  for (const std::string& argument : app.remaining(true)) {
+    if (argument.size() < 2 || argument[0] != '-') continue;
+    const std::string name = argument.substr(0, argument.find('='));
+    return fmt::format("unknown option '{}'{}", name, advice_on(name, options_in_use(app)));
+  }
   return fmt::format("{}; {} --help lists the options", e.what(), program_name);
 }
 
 int exit_of_parse(const CLI::App& app, const CLI::ParseError& e) {
-  if (e.get_exit_code() != 0) return complain(refusal_of(e));
+  if (e.get_exit_code() != 0) return complain(refusal_of(app, e));
   std::ostringstream text;
   return print_answer((app.exit(e, text, text), text.str()));
 }

@@ -26,8 +26,8 @@ int complain(std::string_view message, int code = wrong_input);
 /// Writes an answer to stdout; returns `code`, or wrong_input after a message if stdout cannot be written. A closed
 /// pipe is no error.
 int print_answer(std::string_view text, int code = finished);
-/// The message of a command line that CLI::App::parse refused.
-std::string refusal_of(const CLI::ParseError& e);
+/// The message of a command line that app.parse() refused; an unknown option with the nearest one.
+std::string refusal_of(const CLI::App& app, const CLI::ParseError& e);
 /// After an exception of CLI::App::parse: prints the answer (--help, --version), or complains.
 int exit_of_parse(const CLI::App& app, const CLI::ParseError& e);
 

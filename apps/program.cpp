@@ -118,7 +118,7 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
   } catch (const CLI::Success&) {
     throw;
   } catch (const CLI::ParseError& e) {
-    return error{refusal_of(e)};
+    return error{refusal_of(app, e)};
   } catch (const std::invalid_argument& e) {
     return error{e.what()};
   }

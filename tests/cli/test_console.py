@@ -45,6 +45,34 @@ def test_an_answer_is_complete_on_stdout(tmp_path, name, option):
     assert done.returncode == 0 and not done.stderr and len(done.stdout) > 10 and done.stdout.endswith("\n")
 
 
+MISTYPED = [
+    *((p, [option, "4"], "--threads") for p in SOLVERS for option in ("--thread", "--treads", "-threads")),
+    *((p, ["--thread=4", "input.toml"], "--threads") for p in SOLVERS),
+    *((p, ["--resum", "run"], "--resume") for p in SOLVERS),
+    ("plx-star", ["make-model", "input.toml", "--ou", "model.h5"], "--out"),
+    ("plx-trace", ["stats", "run", "--row", "5"], "--rows"),
+    ("plx-trace", ["json", "--form", "1", "run"], "--from"),
+    ("plx-what-if", ["run", "--worker", "4"], "--workers"),
+]
+
+
+@pytest.mark.parametrize("name, words, meant", MISTYPED)
+def test_a_mistyped_option_is_one_line_with_the_nearest(tmp_path, name, words, meant):
+    done = built(name).run(tmp_path, *words)
+    wrong = next(word for word in words if word.startswith("-")).split("=")[0]
+    shown = name.replace("-what", " what")
+    assert done.returncode == 2 and not done.stdout, done
+    assert done.stderr == f"{shown}: unknown option '{wrong}'; did you mean '{meant}'?\n"
+
+
+def test_an_option_far_from_all_or_at_the_wrong_place(tmp_path):
+    done = built("plx-star").run(tmp_path, "--zzzzzz")
+    assert done.returncode == 2 and done.stderr == "plx-star: unknown option '--zzzzzz'; plx-star --help lists the options\n"
+    done = built("plx-trace").run(tmp_path, "--rows", "5", "stats", "run")
+    assert done.returncode == 2 and done.stderr == "plx-trace: unknown option '--rows' here; it is an option of 'stats'\n"
+    assert not list(tmp_path.iterdir())
+
+
 def is_plain(text: str) -> bool:
     return not any(ord(c) < 0x20 and c != "\n" or 0x7F <= ord(c) < 0xA0 for c in text)
 

@@ -242,7 +242,9 @@ TEST(PlxExec, AProgramThatCannotBeMeasuredIsOneLine) {
   EXPECT_THAT(option.err, HasSubstr("trace"));
   const outcome own = run("%BIN%/plx-exec --diagnos /bin/true");
   EXPECT_EQ(own.exit_code, 125);
-  EXPECT_THAT(own.err, HasSubstr("unknown option '--diagnos'; did you mean '--diagnose'?"));
+  EXPECT_EQ(own.err, "plx-exec: unknown option '--diagnos'; did you mean '--diagnose'?\n");
+  EXPECT_EQ(run("%BIN%/plx-exec --zzz=1 /bin/true").err,
+            "plx-exec: unknown option '--zzz'; plx-exec --help lists the options\n");
   EXPECT_EQ(run("%BIN%/plx-exec").exit_code, 125);
 
   std::ofstream(folder + "/plain") << "no program\n";

@@ -143,7 +143,8 @@ arguments read(int argc, char** argv) {
       const std::string name(a.substr(0, a.find('=')));
       const std::string near = did_you_mean(name, {"--output", "--force", "--trace", "--diagnose", "--mpi", "--follow",
                                                    "--quiet", "--help", "--version", "--attach", "--seconds"});
-      fail(125, fmt::format("unknown option '{}'{}; plx-exec --help lists the options", a, near));
+      fail(125,
+           fmt::format("unknown option '{}'{}", name, near.empty() ? "; plx-exec --help lists the options" : near));
     }
   }
   w.first = i;
