@@ -30,30 +30,44 @@ std::string variable_of(std::string_view key) {
   return name;
 }
 
-/// A flag accepts 0 and 1 as well as false and true.
+/// A flag accepts 0 and 1 as well as false and true. `source` is the option or variable: messages name it alone.
 result<void> assign(config_table& t, const std::string& key, std::string_view value, std::string_view source) {
-  auto done = t.set(fmt::format("{}={}", key, value), source);
-  if (!done && (value == "0" || value == "1"))
+  const std::string assignment = fmt::format("{}={}", key, value);
+  auto done = t.set(assignment, source);
+  if (done) return done;
+  if (value == "0" || value == "1")
     if (auto as_flag = t.set(fmt::format("{}={}", key, value == "1"), source)) return as_flag;
-  return done;
+  const std::string& message = done.error().message;
+  const std::string begin = fmt::format("{} {}: '{}'", source, assignment, key);
+  if (!message.starts_with(begin)) return done;
+  return error{fmt::format("{}{}", source, message.substr(begin.size()))};
 }
 
-result<void> check_words(std::string_view key, std::string_view list, std::vector<std::string> known) {
+/// The key as the user has written it: an option or a variable, or the key itself with its place in the file.
+std::string written(const config_table& t, std::string_view key) {
+  const std::string name = fmt::format("{}{}", section, key);
+  const std::string& source = t.source(name);
+  if (source.starts_with(prefix) || source == variable_of(name)) return source;
+  return fmt::format("{}: {}", source, name);
+}
+
+result<void> check_words(const config_table& t, std::string_view key, std::string_view list,
+                         std::vector<std::string> known) {
   for (const std::string& word : words_of(list)) {
     if (std::find(known.begin(), known.end(), word) == known.end())
-      return error{
-          fmt::format("{} = '{}': expected a list of {}, found '{}'", key, list, fmt::join(known, ", "), word)};
+      return error{fmt::format("{} expects a list of {}, found '{}'{}", written(t, key), fmt::join(known, ", "), word,
+                               did_you_mean(word, known))};
   }
   return {};
 }
 
 /// Each element must be a counter's name or pattern; whether the counter exists is checked later.
-result<void> check_counters(std::string_view key, std::string_view list) {
+result<void> check_counters(const config_table& t, std::string_view key, std::string_view list) {
   const auto patterns = split_counters(list);
-  if (!patterns) return error{fmt::format("{} = '{}': its braces do not match", key, list)};
+  if (!patterns) return error{fmt::format("{}={}: its braces do not match", written(t, key), list)};
   for (const std::string& p : *patterns)
     if (!counter_name::parse(p))
-      return error{fmt::format("{} = '{}': expected /object{{instance}}/name@parameters, found '{}'", key, list, p)};
+      return error{fmt::format("{} expects /object{{instance}}/name@parameters, found '{}'", written(t, key), p)};
   return {};
 }
 
@@ -63,15 +77,15 @@ void usual(std::string& list, const char* what) {
   if (list == "0" || list == "false") list.clear();
 }
 
-result<void> completed(settings& s) {
+result<void> completed(settings& s, const config_table& t) {
   usual(s.profile, "screen,csv");
   if (s.diagnose && !has_word(s.profile, "csv")) s.profile += s.profile.empty() ? "csv" : ",csv";
   usual(s.list_counters, "short");
   usual(s.perf, "all");
   for (const auto& [key, list] : {std::pair("print-counter", s.print_counter), {"sample-counter", s.sample_counter}})
-    if (auto r = check_counters(key, list); !r) return r;
-  if (auto r = check_words("profile", s.profile, {"screen", "csv", "tau"}); !r) return r;
-  if (auto r = check_words("policies", s.policies, {"worker-cap", "loop-grain"}); !r) return r;
+    if (auto r = check_counters(t, key, list); !r) return r;
+  if (auto r = check_words(t, "profile", s.profile, {"screen", "csv", "tau"}); !r) return r;
+  if (auto r = check_words(t, "policies", s.policies, {"worker-cap", "loop-grain"}); !r) return r;
   usual(s.serve, "127.0.0.1:0");
   if (!s.serve.empty())
     if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r) return r.error();
@@ -210,7 +224,7 @@ result<settings> settings_from_arguments(int& argc, char** argv) {
   s.describe(t);
   if (auto r = read_environment(t); !r) return r.error();
   if (auto r = read_arguments(t, argc, argv); !r) return r.error();
-  if (auto r = completed(s); !r) return r.error();
+  if (auto r = completed(s, t); !r) return r.error();
   return s;
 }
 
@@ -225,7 +239,7 @@ result<settings> settings_from_list(const std::vector<std::string>& arguments) {
   int argc = static_cast<int>(argv.size());
   if (auto r = read_arguments(t, argc, argv.data()); !r) return r.error();
   if (argc > 1) return error{fmt::format("expected --plx:KEY=VALUE, found '{}'", argv[1])};
-  if (auto r = completed(s); !r) return r.error();
+  if (auto r = completed(s, t); !r) return r.error();
   return s;
 }
 
