@@ -288,6 +288,34 @@ def test_nothing_exceeds_the_window(page, width, height):
     page.wait(f"document.documentElement.scrollWidth <= {width}")
 
 
+TOO_WIDE = "(t => t.scrollWidth - t.parentElement.clientWidth)(document.querySelector('{}'))"
+SHOWN = "[...document.querySelectorAll('#tasks th')].filter(th => !th.hidden).map(th => th.dataset.key)"
+
+
+@pytest.mark.parametrize("width, height, least", [(1920, 1080, 13), (1366, 768, 9), (800, 600, 7)])
+def test_the_tables_fit_their_cards(page, width, height, least):
+    page.size(width, height)
+    page.wait(f"innerWidth === {width} && {TOO_WIDE.format('#tasks')} <= 0 && {SHOWN}.length >= {least}")
+    assert {"name", "now", "share"} <= set(page.value(SHOWN))
+    page.click("#more")
+    page.wait(f"document.querySelector('#picker').open && {TOO_WIDE.format('#counters')} <= 0")
+
+
+def test_columns_that_do_not_fit_are_shown_on_request(page):
+    page.size(1366, 768)
+    page.wait(f"innerWidth === 1366 && {SHOWN}.length < 14")
+    assert "stddev_s" not in page.value(SHOWN)
+    page.click("#all-columns")
+    assert len(page.value(SHOWN)) == 14 and page.value(TOO_WIDE.format("#tasks")) > 0
+    page.value("document.querySelector('#tasks th[data-key=stddev_s] button').click()")  # sorts by it
+    page.click("#all-columns")
+    shown = page.value(SHOWN)
+    assert "stddev_s" in shown and len(shown) < 14 and page.value(TOO_WIDE.format("#tasks")) <= 0
+    page.size(2600, 1080)
+    page.wait(f"{SHOWN}.length === 14 && document.querySelector('#all-columns').classList.contains('hidden')")
+    assert page.complaints() == []
+
+
 def test_the_dark_scheme_is_dark(page):
     color = "getComputedStyle(document.body.parentElement).backgroundColor.match(/\\d+/g).map(Number)"
     assert min(page.value(color)) > 200
