@@ -34,7 +34,7 @@ class HubbardFacts(Facts):
     def worker_tiles(self) -> list:
         if not self.shares:
             return []
-        return [("workers in tasks", percent(self.shares["tasks"]), f"idle {percent(self.shares['idle'])}")]
+        return [("workers in tasks", percent(self.shares["tasks"]), f"{self.of_whole_run}; idle {percent(self.shares['idle'])}")]
 
     def cluster_name(self) -> str:
         config = self.config or {}

@@ -238,7 +238,7 @@ def workers_picture(workers) -> Picture:
         _legend(axes, 4)
 
     caption = (
-        "Tasks: inside the application's functions. Overhead: creating, switching and scheduling them. "
+        "Each worker of this process, over the whole run. Tasks: inside the application's functions. Overhead: creating, switching and scheduling them. "
         "Background: polling for other work. Idle: nothing was ready."
     )
     return Picture("workers", "Workers", caption, (9.6, height), draw, "Stacked bars of time per worker.")
@@ -282,5 +282,9 @@ def idle_picture(evidence) -> Picture | None:
         _legend(axes, 2)
 
     idle = float(np.sum(gained[2]) / np.sum(whole))
-    caption = f"Share of all workers' time without a ready task, between samples; {percent(idle)} in all."
+    caption = (
+        "Share of the time of all workers of this process without a ready task (idle) and searching for one, between one sample "
+        f"and the next; idle {percent(idle)} from the first sample, at {time[0]:.3g} s, to the last, at {seconds(time[-1])}. "
+        "The diagnosis has the share of the whole run."
+    )
     return Picture("idle", "Idle rate", caption, (9.6, 2.5), draw, "Idle rate over time.")

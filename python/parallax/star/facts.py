@@ -274,6 +274,12 @@ class Facts:
     def shares(self):
         return pictures.time_shares(self.workers) if self.workers is not None else None
 
+    @property
+    def of_whole_run(self) -> str:
+        """The run, or the part of a job, that the shares of the workers' time in workers.csv describe."""
+        many = self.evidence is not None and len(self.evidence.localities) > 1
+        return f"of the whole run{', locality 0 alone' if many else ''}"
+
     @_attempt
     def throughput(self):
         return analysis.throughput(self.summary, self.history)

@@ -233,7 +233,10 @@ class MeshAndCost(Part):
         cut, mesh = self.cut(), self.facts.last
         locality, idle = mesh.block_values("Locality"), mesh.block_values("LocalityIdleRate")
         need(idle, "the mesh file holds no idle rate of the localities (dataset LocalityIdleRate)")
-        return self.picture(planes.localities_picture(cut, planes.physics_layer(cut), locality, idle, mesh.n_blocks))
+        number = self.facts.last_index
+        since = self.facts.run.mesh_files[number - 1].name if number > 0 else "the start of the run"
+        interval = f"from {since} to {mesh.path.name}"
+        return self.picture(planes.localities_picture(cut, planes.physics_layer(cut), locality, idle, mesh.n_blocks, interval))
 
     def localities_over_time(self) -> str:
         files = self.facts.run.mesh_files
@@ -299,7 +302,16 @@ class Performance(Part):
             f"<li>{escape(finding.sentence())} <span>{escape(finding.suggestion)}</span></li>" for finding in said.findings
         )
         last = f"<p>{escape(said.not_judged)}</p>" if said.not_judged else ""
-        return html.card("Diagnosis", f'<ol class="said">{items}</ol>{last}', f"{said.headline}{self._spent()}")
+        caption = f"{said.headline}{self._spent()} {self._basis()}"
+        return html.card("Diagnosis", f'<ol class="said">{items}</ol>{last}', caption)
+
+    def _basis(self) -> str:
+        """The time that the shares of the diagnosis are of: other idle rates on the page differ."""
+        evidence = self.facts.evidence
+        text = f"Shares {self.facts.of_whole_run}: of the time of all its workers together"
+        if evidence.share(evidence.unplaced_s) >= 0.005:
+            text += ", with that between tasks without a core, which the bars of the workers lack"
+        return f"{text}."
 
     def _spent(self) -> str:
         """The cost of measuring and the energy, if known."""
@@ -449,7 +461,8 @@ class Performance(Part):
         header = "task,calls,total,least,most,at,most / mean".split(",")
         tables += html.table(header, rows, numeric=range(1, 7))
         caption = (
-            "The processes of the job. Network: the share of the time of tasks and network that messages took. Below, "
+            "The processes of the job. In tasks and idle: shares of the time of all workers of that process, in the whole run. "
+            "Network: the share of the time of tasks and network that messages took. Below, "
             "the task types with the most time, by the locality with the least and with the most of them."
         )
         return html.card("Processes", tables, caption)

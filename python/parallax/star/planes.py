@@ -193,10 +193,10 @@ def borders(image: np.ndarray, extent: tuple) -> np.ndarray:
     return np.concatenate([upright, flat])
 
 
-def localities_picture(cut, physics: Layer, locality: np.ndarray, idle: np.ndarray, blocks: int) -> Picture:
+def localities_picture(cut, physics: Layer, locality: np.ndarray, idle: np.ndarray, blocks: int, interval: str) -> Picture:
     """The locality that owns each block, and its idle rate, over the physics.
 
-    locality, idle: of every block of the mesh [n_block].
+    locality, idle: of every block of the mesh [n_block]. interval: the time that the idle rates are of, "from A to B".
     """
     who = cut.image(locality[cut.blocks].astype(float))
     idle_layer = Layer(cut.image(100 * idle[cut.blocks]), "idle (% of the locality's time)", "viridis", low=0, high=100)
@@ -223,8 +223,9 @@ def localities_picture(cut, physics: Layer, locality: np.ndarray, idle: np.ndarr
         axes.set_title(heading(cut, blocks))
 
     caption = (
-        f"Thick lines part the blocks of different localities, over the {name_of(cut).lower()}; the colour is the share "
-        "of time without work of the locality since the mesh file before."
+        f"Thick lines part the blocks of different localities, over the {name_of(cut).lower()}; colour and numbers are the "
+        f"idle rate of the locality {interval} alone: the share of the time of its workers without work. The table of the "
+        "processes has that of the whole run."
     )
     return Picture("localities", "Localities", caption, size, draw, "Owners of the blocks and their idle rates.")
 

@@ -91,7 +91,8 @@ def _tiles(facts: Facts) -> str:
         mesh = facts.last
         tiles.append(("blocks", count(mesh.n_blocks), f"levels {mesh.levels.min()} to {mesh.levels.max()}"))
     if facts.shares:
-        tiles.append(("workers in tasks", percent(facts.shares["tasks"]), f"idle {percent(facts.shares['idle'])}"))
+        idle = percent(facts.shares["idle"])
+        tiles.append(("workers in tasks", percent(facts.shares["tasks"]), f"{facts.of_whole_run}; idle {idle}"))
     return f'<div class="tiles">{"".join(html.tile(*each) for each in tiles)}</div>' if tiles else ""
 
 

@@ -92,8 +92,10 @@ def test_localities_are_drawn_when_many_wrote_the_file(tmp_path):
     with Mesh(path) as mesh:
         cut = mesh.slice("rho")
         picture = planes.localities_picture(
-            cut, planes.physics_layer(cut), mesh.block_values("Locality"), mesh.block_values("LocalityIdleRate"), 8
+            cut, planes.physics_layer(cut), mesh.block_values("Locality"), mesh.block_values("LocalityIdleRate"), 8,
+            "from a.athdf to b.athdf",
         )
+    assert "idle rate of the locality from a.athdf to b.athdf alone" in picture.caption
     figure = Figure(figsize=picture.size)
     picture.draw(figure, None)
     texts = [t.get_text() for t in figure.axes[0].texts]

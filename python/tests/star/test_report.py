@@ -312,6 +312,14 @@ def test_single_tasks_are_drawn_where_steps_were_traced(own_run, quick, capsys):
 
 def test_a_broken_table_of_tasks_is_a_note(own_run, quick, capsys):
     (own_run / "timeline.csv").write_text("worker,name\n1,2,3\n4,5\n")
+def test_each_idle_rate_says_what_it_is_of(made):
+    """They differ: of the workers in the whole run, of the samples, of the interval between two mesh files."""
+    _, page, _ = made
+    assert "of the whole run; idle 5.00 %" in page and "Each worker of this process, over the whole run." in page
+    assert "Shares of the whole run: of the time of all its workers together." in page
+    assert re.search(r"idle \d+\.\d % from the first sample, at 0 s, to the last, at 19\.0 s\. The diagnosis has", page)
+
+
     assert main(["report", str(own_run)]) == 2
     assert "timeline.csv: line 2" in (own_run / "report.html").read_text()
 
@@ -340,3 +348,4 @@ def test_the_processes_of_a_job_are_shown(own_run, quick, capsys):
     page = (own_run / "report.html").read_text()
     assert "node1" in page and "it is lost: gone" in page and "1.33" in page
     assert "Timeline of the job" in page and "2 parcels were sent between them, each drawn as an arrow" in page
+    assert "of the whole run, locality 0 alone; idle" in page and "all workers of that process, in the whole run." in page
