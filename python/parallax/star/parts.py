@@ -77,9 +77,8 @@ class Part:
 
 class Physics(Part):
     def html(self) -> str:
-        tables = self.part("Conserved totals", self.conserved_table) + self.part(
-            "Against the exact solution", self.errors
-        )
+        errors = self.part("Against the exact solution", self.errors)
+        totals = self.part("Conserved totals", self.conserved_table)  # too wide for half of the page
         rest = [
             self.part("Profile", self.profile), self.part("First and last", self.first_last),
             self.part("Over time", self.film), self.part("Conserved totals", self.conserved),
@@ -93,7 +92,7 @@ class Physics(Part):
             rest.append(self.part("Slices and projections", self.images))
         if series_of(self.facts.run.folder):
             rest.append(self.part("Tracers", self.tracers))
-        return f'<div class="grid">{self.part("Slice", self.slice)}<div>{tables}</div></div>{"".join(rest)}'
+        return f'<div class="grid">{self.part("Slice", self.slice)}<div>{errors}</div></div>{totals}{"".join(rest)}'
 
     def slice(self) -> str:
         cut = self.cut()
@@ -196,16 +195,16 @@ class Physics(Part):
 
     def conserved_table(self) -> str:
         rows = need(self.facts.conservation, "run.json has no ledger: the run has not ended")
-        parts = ("change", "boundaries", "floors", "sources", "regrids", "relative")
+        parts = ("change", "boundaries", "floors", "sources", "regrids")
         cells = [
             (
-                row["quantity"].replace("_", " "), _number(row["start"], ".7g"),
+                row["quantity"].replace("_", " "), _number(row.get("relative"), "+.2e"), _number(row["start"], ".7g"),
                 *(_number(row.get(part), "+.2e") for part in parts),
                 "; ".join(text for text in (row["relative_to"] if row["relative"] is not None else "", row["note"]) if text),
             )
             for row in rows
         ]
-        header = ["total", "start", "change", "boundaries", "floors", "sources", "regrids", "remainder", "relative to"]
+        header = ["total", "remainder", "start", *parts, "relative to"]  # on narrow screens the last ones are out of sight
         since = self.facts.number("conservation_since_step")
         title = f"Conserved totals since step {count(int(since))}" if since else "Conserved totals"
         return html.card(title, html.table(header, cells, numeric=range(1, 8)), self._conserved_caption())

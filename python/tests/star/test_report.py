@@ -83,8 +83,10 @@ def test_page_holds_the_changed_options(made):
 
 def test_page_holds_the_ledger(made):
     _, page, _ = made
-    row = "".join(f'<td class="num">{text}</td>' for text in ("1", "+2.00e-14", "0", "0", "0", "0", "+2.00e-14"))
+    row = "".join(f'<td class="num">{text}</td>' for text in ("+2.00e-14", "1", "+2.00e-14", "0", "0", "0", "0"))
     assert f"<td>mass</td>{row}<td>start</td>" in page
+    names = ("remainder", "start", "change", "boundaries", "floors", "sources", "regrids")
+    assert "<th>total</th>" + "".join(f'<th class="num">{name}</th>' for name in names) + "<th>relative to</th>" in page
     assert "<td>walls or inflow</td>" in page and "No floor was applied." in page
 
 
@@ -310,8 +312,6 @@ def test_single_tasks_are_drawn_where_steps_were_traced(own_run, quick, capsys):
     assert "2 without a name" in page and "0x77" in page and "cells" in page
 
 
-def test_a_broken_table_of_tasks_is_a_note(own_run, quick, capsys):
-    (own_run / "timeline.csv").write_text("worker,name\n1,2,3\n4,5\n")
 def test_each_idle_rate_says_what_it_is_of(made):
     """They differ: of the workers in the whole run, of the samples, of the interval between two mesh files."""
     _, page, _ = made
@@ -320,6 +320,8 @@ def test_each_idle_rate_says_what_it_is_of(made):
     assert re.search(r"idle \d+\.\d % from the first sample, at 0 s, to the last, at 19\.0 s\. The diagnosis has", page)
 
 
+def test_a_broken_table_of_tasks_is_a_note(own_run, quick, capsys):
+    (own_run / "timeline.csv").write_text("worker,name\n1,2,3\n4,5\n")
     assert main(["report", str(own_run)]) == 2
     assert "timeline.csv: line 2" in (own_run / "report.html").read_text()
 
@@ -347,5 +349,5 @@ def test_the_processes_of_a_job_are_shown(own_run, quick, capsys):
     assert main(["report", str(own_run)]) == 0
     page = (own_run / "report.html").read_text()
     assert "node1" in page and "it is lost: gone" in page and "1.33" in page
-    assert "Timeline of the job" in page and "2 parcels were sent between them, each drawn as an arrow" in page
     assert "of the whole run, locality 0 alone; idle" in page and "all workers of that process, in the whole run." in page
+    assert "Timeline of the job" in page and "2 parcels were sent between them, each drawn as an arrow" in page
