@@ -144,6 +144,23 @@ def test_plx_exec_without_diagnose(tmp_path):
     assert "plx-exec -d writes it" in diagnose(tmp_path).not_judged
 
 
+@pytest.mark.parametrize(
+    "cpu_s, ready_s, said",
+    [
+        ("3", "4", "30 % of their time running on a core, 40 % ready to run without one, 30 % waiting"),
+        ("3", "0", "30 % of their time running on a core, under 0.1 % ready to run without one, 70 % waiting"),
+        ("7", "", "70 % of their time running or ready to run, 30 % waiting"),  # the kernel does not report it
+        ("8", "4", "60 % of their time running on a core, 40 % ready to run without one, under 0.1 % waiting"),  # clocks disagree
+    ],
+)
+def test_the_headline_parts_running_from_ready(tmp_path, cpu_s, ready_s, said):
+    """Two threads of 5 s, 3 s of all in waits."""
+    (tmp_path / "threads.csv").write_text(
+        f"threads,row,begin_s,end_s,wait_s,cpu_s,ready_s\n1,0,0,5,3,{cpu_s},{ready_s}\n1,1,0,5,0,0,{ready_s and 0}\n"
+    )
+    assert diagnose(tmp_path).headline == f"2 threads in a run of 5.00 s, 2.0 at a time on average: {said}."
+
+
 def test_a_main_that_only_waits_for_its_threads_is_no_worker(tmp_path):
     threads = [(0.0, 10.0, 9.95, 0.0)] + [(0.0, 9.95, 0.0, 0.0)] * 4
     waits = [("thread", "", "in main", 4, 9.95, 9.95)]

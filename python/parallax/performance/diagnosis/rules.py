@@ -39,7 +39,7 @@ def headline_of(e: Evidence) -> str:
         of_them = f" ({ran} of them ran for {100 * least_ran:.0f} % of it or more)" if ran < e.n_workers else ""
         return (
             f"{plural(e.n_workers, 'thread')}{of_them} in a run of {seconds(e.wall_s)}, {trimmed(e.capacity, 2)} at a time on "
-            f"average: {share_text(e.share(e.tasks_s))} of their time running, {share_text(e.share(e.idle_s))} waiting."
+            f"average: {_use_of_threads(e)}."
         )
     shares = [("in tasks", e.tasks_s), ("searching for tasks", e.overhead_s), ("idle", e.idle_s)]
     if e.share(e.background_s) >= 0.005:
@@ -48,6 +48,16 @@ def headline_of(e: Evidence) -> str:
         shares.append(("without a core between tasks", e.unplaced_s))
     text = ", ".join(f"{share_text(e.share(spent))} {what}" for what, spent in shares)
     return f"{plural(e.n_workers, e.worker_word)} for {seconds(e.wall_s)}: {text}."
+
+
+def _use_of_threads(e: Evidence) -> str:
+    """Shares of the threads' time, in words: those of the kernel, which sum to one, or else those of the measured waits."""
+    if e.ready_s is None or e.cpu_s is None:
+        return f"{share_text(e.share(e.tasks_s))} of their time running or ready to run, {share_text(e.share(e.idle_s))} waiting"
+    ready_s = min(e.ready_s, e.worker_time_s)
+    on_core_s = min(e.cpu_s, e.worker_time_s - ready_s)
+    ran, ready, waited = (share_text(e.share(s)) for s in (on_core_s, ready_s, e.worker_time_s - on_core_s - ready_s))
+    return f"{ran} of their time running on a core, {ready} ready to run without one, {waited} waiting"
 
 
 def findings_of(e: Evidence) -> list:
