@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdio>
 #include <utility>
 
@@ -21,8 +20,8 @@ constexpr double terminal_interval_s = 0.5, plain_interval_s = 10;
 std::string line_of(const qmc::dca_progress& p) {
   std::string line = fmt::format("T {:<7.5g} iteration {}/{}: ", p.t, p.iteration + 1, p.iterations);
   if (!p.left_s) return line + "warm-up";
-  line += fmt::format("{:.0f} %  left {}, of the run ~{}", 100 * p.share, clock_text(*p.left_s, 3.6e6),
-                      clock_text(p.run_left_s.value_or(NAN), 3.6e6));
+  line += fmt::format("{:.0f} %  left {}", 100 * p.share, clock_text(*p.left_s, 3.6e6));
+  if (p.run_left_s) line += fmt::format(", of the run ~{}", clock_text(*p.run_left_s, 3.6e6));
   if (p.sign != 0)  // not before the first measurement of a resumed iteration
     line += fmt::format("  <k> {:.1f}  sign {:.3f}  accepted {:.2f}", p.order, p.sign, p.acceptance);
   if (p.d_wave) line += fmt::format("  lambda_d {:.4f}({:.4f})", p.d_wave->value, p.d_wave->error);

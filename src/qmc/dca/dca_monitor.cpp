@@ -34,7 +34,7 @@ class dca_monitor::state {
   state(dca_options options, double (*now_s)() noexcept) : options_(std::move(options)), now_s_(now_s) {}
   sums walked() const;
   dca_progress present() const;
-  double run_left_s(double iteration_left_s, double iteration_s) const;
+  std::optional<double> run_left_s(double iteration_left_s, double iteration_s) const;
 
   const dca_options options_;
   double (*const now_s_)() noexcept;
@@ -93,19 +93,23 @@ void dca_monitor::cooled(const dca_temperature& result) {
   state_->leading_ = result.leading;
 }
 
-// The time of an iteration is a power of T: from the last two temperatures, else T^-2 (moves between measurements and
-// their cost grow with the order, which is proportional to 1 / T).
-double dca_monitor::state::run_left_s(double iteration_left_s, double iteration_s) const {
+// The time of an iteration is a power of T, from the last two temperatures: moves between measurements and their cost
+// grow with the order, which is proportional to 1 / T, but at high T other work takes most of the time. With one
+// temperature the power is unknown, and nothing is known of colder ones.
+std::optional<double> dca_monitor::state::run_left_s(double iteration_left_s, double iteration_s) const {
   const bool begun = !paces_.empty() && paces_.back().t == iteration_.t;
   const double here = begun ? paces_.back().seconds : iteration_s;
-  double power = 2;
-  if (const std::size_t earlier = paces_.size() - (begun ? 1 : 0); earlier > 0 && here > 0)
-    if (const pace& p = paces_[earlier - 1]; p.seconds > 0 && p.t != iteration_.t)
-      power = std::clamp(std::log(here / p.seconds) / std::log(p.t / iteration_.t), 0.0, 3.0);
-  double left = iteration_left_s + std::max(0, iterations_ - iteration_.iteration - 1) * here;
-  for (auto i = static_cast<std::size_t>(iteration_.temperature) + 1; i < options_.temperatures.size(); ++i)
-    left += options_.iterations * here * std::pow(iteration_.t / options_.temperatures[i], power);
-  return left;
+  const double left = iteration_left_s + std::max(0, iterations_ - iteration_.iteration - 1) * here;
+  const auto next = static_cast<std::size_t>(iteration_.temperature) + 1;
+  if (next >= options_.temperatures.size()) return left;
+  const std::size_t earlier = paces_.size() - (begun ? 1 : 0);
+  if (earlier == 0 || !(here > 0) || !(paces_[earlier - 1].seconds > 0)) return std::nullopt;
+  const pace& before = paces_[earlier - 1];
+  const double power = std::clamp(std::log(here / before.seconds) / std::log(before.t / iteration_.t), 0.0, 3.0);
+  double colder = 0;
+  for (std::size_t i = next; i < options_.temperatures.size(); ++i)
+    colder += options_.iterations * here * std::pow(iteration_.t / options_.temperatures[i], power);
+  return left + colder;
 }
 
 dca_progress dca_monitor::state::present() const {
@@ -166,7 +170,7 @@ void dca_monitor::add_counters(probe::counter_registry& registry, bool is_root) 
        [](const dca_progress& p) { return p.share; }},
       {"order", "1", "Mean expansion order in the iteration", [](const dca_progress& p) { return p.order; }},
       {"sign", "1", "Mean sign in the iteration", [](const dca_progress& p) { return p.sign; }},
-      {"left", "s", "Estimate of the time that remains of the run",
+      {"left", "s", "Estimate of the time that remains of the run; not a number before a second temperature",
        [](const dca_progress& p) { return p.run_left_s.value_or(unknown); }},
   };
   for (const auto& c : present_counters)

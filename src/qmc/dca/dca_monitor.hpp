@@ -24,7 +24,8 @@ struct dca_progress {
   // Means over the measurements of the iteration in this process: of the expansion order and the sign; accepted moves
   // over proposed ones. Zero before the first one, also of an iteration that a resume continues.
   double order = 0, sign = 0, acceptance = 0;
-  // Estimates of the seconds that remain, of the iteration and of the run; empty before the first measurement.
+  // Estimates of the seconds that remain, of the iteration and of the run; empty before the first measurement, and the
+  // second one also while this process has iterations of one temperature alone and colder ones follow.
   std::optional<double> left_s, run_left_s;
   std::optional<estimate> d_wave;  // lambda_d of the last temperature that is complete
 };

@@ -134,6 +134,35 @@ TEST(DcaMonitor, TheTimeThatRemainsGrowsWithTheTemperaturesThatAreLeft) {
   EXPECT_NEAR(*same.now()->run_left_s, 2 + 3 * 4, 1e-9);
 }
 
+// An extrapolation to colder temperatures needs two that are known.
+TEST(DcaMonitor, TheTimeThatRemainsOfTheRunIsUnknownBeforeASecondTemperature) {
+  dca_options o;
+  o.temperatures = {1, 0.5, 0.25};
+  o.first_iterations = 2;
+  o.iterations = 3;
+  dca_monitor m(o, monitor_clock::read);
+  m.began(iteration(0, 0, 1, 3), 2);
+  m.walkers()->expected = 10, m.walkers()->measurements = 5;
+  EXPECT_NEAR(*m.now()->left_s, 3, 1e-9);
+  EXPECT_FALSE(m.now()->run_left_s);
+  m.iterated(iteration(0, 0, 1, 6));
+  m.began(iteration(0, 1, 1, 3), 2);
+  m.walkers()->measurements = 5;
+  EXPECT_FALSE(m.now()->run_left_s);
+  m.iterated(iteration(0, 1, 1, 6));
+  m.began(iteration(1, 0, 0.5, 3), 3);  // a fifth of it took 3 s: 15 s
+  m.walkers()->measurements = 2;
+  ASSERT_TRUE(m.now()->run_left_s);
+  EXPECT_NEAR(*m.now()->left_s, 12, 1e-9);
+  EXPECT_NEAR(*m.now()->run_left_s, 12 + 2 * 15 + 3 * 15 * 2.5, 1e-9);  // 6, 15: a factor of 2.5 for half of T
+  // A process that continues at the last temperature needs no other.
+  dca_monitor last(o, monitor_clock::read);
+  last.began(iteration(2, 1, 0.25, 4), 3);
+  last.walkers()->expected = 10, last.walkers()->measurements = 5;
+  ASSERT_TRUE(last.now()->run_left_s);
+  EXPECT_NEAR(*last.now()->run_left_s, 4 + 8, 1e-9);
+}
+
 TEST(DcaMonitor, CountersOfARun) {
   struct watching : dca_observer {
     explicit watching(const dca_options& o) : monitor(o) {}
