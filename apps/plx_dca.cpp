@@ -94,7 +94,10 @@ struct run_plan {
 
 // A TOML file, or an input of DCA++.
 result<void> load_input(const std::string& path, config_table& table) {
-  if (!path.ends_with(".json")) return table.load_file(path);
+  if (!path.ends_with(".json")) {
+    if (auto r = table.load_file(path); !r) return app::error_of_input(path, r.error());
+    return {};
+  }
   const auto text = read_file(path);
   if (!text) return text.error();
   const auto input = qmc::read_dca_json(*text, path);
@@ -292,7 +295,7 @@ int run(const command_line& c, runtime_options options, qmc::dca_options& o, con
   std::optional<run_end> end;
   std::optional<app::run_record> record;
   try {
-    job.run([&] { end = run_on(job, c, plan, o, table, record); });
+    job.run({probe::register_name("qmc/run")}, [&] { end = run_on(job, c, plan, o, table, record); });
   } catch (const locality_lost&) {  // after the end of the run, a loss changes nothing
     if (!end)
       return app::end_failed_run(job, record ? &*record : nullptr, {},

@@ -299,7 +299,7 @@ result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, con
   if (!c.resume.empty()) return plan_of_resumed(c, o, table);
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/parquet/2x2.toml; plx-parquet --help lists the options"};
-  if (auto r = table.load_file(c.input); !r) return r.error();
+  if (auto r = table.load_file(c.input); !r) return app::error_of_input(c.input, r.error());
   const std::string before = table.toml();
   for (const auto& s : c.sets)
     if (auto r = table.set(s); !r) return r.error();
@@ -367,7 +367,7 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
     return app::end_failed_run(job, state.begun ? &state.record : nullptr, state.warnings);
   };
   try {
-    job.run([&] { end = run_on(job, c, o, *plan, state); });
+    job.run({probe::register_name("parquet/run")}, [&] { end = run_on(job, c, o, *plan, state); });
   } catch (const locality_lost&) {  // after the end of the run, a loss changes nothing
     if (!end) return failed_run();
   } catch (...) {

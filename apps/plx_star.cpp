@@ -68,7 +68,9 @@ result<std::unique_ptr<star::input>> read_input(const command_line& c, const sta
   if (!c.allowed.empty()) return error{"--allow-change: expected --resume with it"};
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/sedov.toml; plx-star --help lists the options"};
-  return star::input::from_file(c.input, c.sets);
+  auto in = star::input::from_file(c.input, c.sets);
+  if (!in) return app::error_of_input(c.input, in.error());
+  return in;
 }
 
 /// The plan of a run; each process of a job creates its own.
@@ -195,7 +197,7 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
 }
 
 int make_model(const command_line& c, runtime_options options) {
-  auto in = star::input::from_file(c.input, c.sets);
+  auto in = read_input(c, {});
   if (!in) return complain(in.error().message);
   if (const auto setup = in.value()->prepare(); !setup) return complain(setup.error().message);
   if (c.threads != 0) options.workers = c.threads;

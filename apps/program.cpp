@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -44,6 +45,35 @@ result<void> check_values(int argc, char** argv) {
       return error{fmt::format("expected a value after '{}', found an empty text", printable(argv[i - 1]))};
   }
   return {};
+}
+
+// The program whose input has this key; "" if several have it, or none.
+std::string_view program_with(std::string_view key) {
+  constexpr std::pair<std::string_view, std::string_view> begins[] = {
+      {"problem.", "plx-star"},         {"mesh.", "plx-star"},    {"hydro.", "plx-star"},
+      {"solver.", "plx-dca"},           {"pairing.", "plx-dca"},  {"four_point.", "plx-dca"},
+      {"loop.temperatures", "plx-dca"}, {"grid.", "plx-parquet"}, {"model.temperature", "plx-parquet"}};
+  for (const auto& [begin, program] : begins)
+    if (key.starts_with(begin)) return program;
+  return {};
+}
+
+// The programs that the sections and keys of a TOML file belong to. By lines: the file may have errors.
+std::vector<std::string_view> programs_of(std::string_view text) {
+  std::vector<std::string_view> found;
+  std::string section;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line.starts_with('[') && line.find(']') != line.npos)
+      section = std::string(line.substr(1, line.find(']') - 1)) + ".";
+    const std::size_t equals = line.find('=');
+    const bool is_key = !line.starts_with('[') && !line.starts_with('#') && equals != line.npos;
+    const std::string key = section + std::string(is_key ? trimmed(line.substr(0, equals)) : "");
+    if (const std::string_view program = program_with(key); !program.empty()) found.push_back(program);
+  }
+  return found;
 }
 
 // The message of the exception that is being handled, and the exit code.
@@ -123,6 +153,16 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
     return error{e.what()};
   }
   return {};
+}
+
+error error_of_input(const std::string& path, error found) {
+  const auto text = read_file(path);
+  if (!text) return found;
+  const bool of_dca_plus_plus = path.ends_with(".json");  // read by plx-dca alone
+  const auto programs = of_dca_plus_plus ? std::vector<std::string_view>{"plx-dca"} : programs_of(*text);
+  if (programs.empty() || std::find(programs.begin(), programs.end(), name_of_program()) != programs.end())
+    return found;
+  return {fmt::format("{} is an input of {}: expected one of {}", path, programs.front(), name_of_program())};
 }
 
 int answer(const std::string& text, int code) {

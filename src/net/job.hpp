@@ -84,9 +84,15 @@ class job {
   /// Runs f() as a task on every locality; every locality calls this. Returns the result of the local f when all have
   /// returned and no parcel of the program is in flight. When f throws, this locality leaves the job, the others are
   /// notified, and the exception is rethrown. Throws locality_lost if all others are lost, except on locality 0.
+  /// Without `info` the task has the name of f.
   template <class F>
   auto run(F&& f) {
-    return home().run(task_info{}, [this, g = std::forward<F>(f)]() mutable {
+    const task_info info{probe::register_callable_name(f)};
+    return run(info, std::forward<F>(f));
+  }
+  template <class F>
+  auto run(const task_info& info, F&& f) {
+    return home().run(info, [this, g = std::forward<F>(f)]() mutable {
       using R = std::invoke_result_t<decltype(g)&>;
       const auto call = [&]() -> R {
         try {
@@ -110,7 +116,8 @@ class job {
   /// flight: the result of f on the root, a default value on the others.
   template <class F>
   auto run_root(F&& f) {
-    return run([this, g = std::forward<F>(f)]() mutable {
+    const task_info info{probe::register_callable_name(f)};
+    return run(info, [this, g = std::forward<F>(f)]() mutable {
       using R = std::invoke_result_t<decltype(g)&>;
       if constexpr (std::is_void_v<R>) {
         if (here() == 0) g();

@@ -73,6 +73,50 @@ def test_an_option_far_from_all_or_at_the_wrong_place(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+INPUTS = {
+    "plx-star": ["inputs/sedov.toml", "inputs/stars/polytrope.toml"],
+    "plx-dca": ["inputs/dca/quick.toml", "inputs/dca/tc.toml"],
+    "plx-parquet": ["inputs/parquet/4x4.toml", "inputs/parquet/atom.toml"],
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_an_input_of_another_program_is_one_line(tmp_path, name):
+    for other, paths in INPUTS.items():
+        for path in [ROOT / path for path in paths]:
+            done = built(name).run(tmp_path, path, "--validate")
+            if other == name:
+                assert done.returncode == 0, done
+            else:
+                assert done.returncode == 2 and not done.stdout, done
+                assert done.stderr == f"{name}: {path} is an input of {other}: expected one of {name}\n"
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_input_with_an_error_is_still_that_of_its_program(tmp_path):
+    (tmp_path / "in.toml").write_text("[model]\nuu = 3\n[loop]\ntemperatures = [1]\n")
+    done = built("plx-dca").run(tmp_path, "in.toml")
+    assert done.returncode == 2 and "unknown key 'model.uu'; did you mean 'model.u'?" in done.stderr
+    (tmp_path / "dotted.toml").write_text("grid.frequencies = [4]  # of plx-parquet\n")
+    done = built("plx-dca").run(tmp_path, "dotted.toml")
+    assert done.stderr == "plx-dca: dotted.toml is an input of plx-parquet: expected one of plx-dca\n"
+    (tmp_path / "neither.toml").write_text('[modell]\nu = 1\ntext = "[grid]"\n')
+    done = built("plx-dca").run(tmp_path, "neither.toml")
+    assert done.returncode == 2 and "unknown section 'modell'" in done.stderr and "did you mean 'model'?" in done.stderr
+    (tmp_path / "dca.json").write_text("{}")
+    for name in ("plx-star", "plx-parquet"):
+        done = built(name).run(tmp_path, "dca.json")
+        assert done.stderr == f"{name}: dca.json is an input of plx-dca: expected one of {name}\n"
+
+
+@pytest.mark.parametrize("name, task", [("plx-dca", "qmc/run"), ("plx-parquet", "parquet/run")])
+def test_the_task_of_the_run_has_a_plain_name(tmp_path, name, task):
+    done = built(name).run(tmp_path, *SHORT[name], "--out", "run", "--quiet", "--plx:profile=csv")
+    assert done.returncode == 0, done
+    names = [row["name"] for row in csv.DictReader((tmp_path / "run/profile.csv").open())]
+    assert task in names and not [n for n in names if "::" in n], names
+
+
 def is_plain(text: str) -> bool:
     return not any(ord(c) < 0x20 and c != "\n" or 0x7F <= ord(c) < 0xA0 for c in text)
 

@@ -57,6 +57,13 @@ def test_whole_jobs_by_mpi(n):
     assert sorted(output.splitlines()) == sorted([f"fine with {n}"] + [f"collectives {i} by memory" for i in range(n)])
 
 
+def test_the_task_of_a_job_has_the_name_of_its_function(tmp_path):
+    done = started("-n", 1, PROGRAM, "count", PLX_PROFILE="csv", PLX_OUTPUT=str(tmp_path))
+    assert done[0] == 0, done
+    names = [line for line in (tmp_path / "profile.csv").read_text().splitlines() if "::lambda" in line]
+    assert any(name.startswith('"run(plx::job&') for name in names) and not any("plx::job::" in name for name in names), names
+
+
 def test_messages_of_ucx_stay_out_of_the_output():
     done = run("-n", 2, PROGRAM, "talk", PLX_TRANSPORT="ucx", UCX_LOG_LEVEL="info")
     assert (done.returncode, done.stdout) == (0, "fine with 2\n")

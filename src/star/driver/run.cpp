@@ -19,6 +19,7 @@
 #include "mesh/files/checkpoint.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
+#include "probe/record/names.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/runtime.hpp"
 #include "star/driver/agreement.hpp"
@@ -113,7 +114,8 @@ result<void> begin_state(simulation& sim, run_files& files, const run_request& r
   const std::string& checkpoint = request.resume_checkpoint;
   if (auto r = agree(sim.state().net, sim.tasks(), sim.take_device(request.backend)); !r) return r;
   if (checkpoint.empty()) {
-    const auto build = [&] { return sim.tasks().run([&] { return sim.options().problem->build(); }); };
+    const task_info info{probe::register_name("star.build")};
+    const auto build = [&] { return sim.tasks().run(info, [&] { return sim.options().problem->build(); }); };
     if (auto r = agree(sim.state().net, sim.tasks(), build()); !r) return r;
     sim.start();
     return agree(sim.state().net, sim.tasks(), check_initial(sim));
