@@ -28,7 +28,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -51,6 +53,28 @@ struct maximum {
     return a < b ? b : a;
   }
 };
+
+/// Combines two vectors element by element, for reductions: sums.all_reduce(values, elementwise(std::plus<>())).
+/// Requires: vectors of the same size. Errors: logic_error otherwise.
+template <class Op>
+struct elementwise {
+  explicit elementwise(Op o) : op(std::move(o)) {}
+  template <class T>
+  std::vector<T> operator()(std::vector<T> a, const std::vector<T>& b) const {
+    net::collective::check_equal(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = op(std::as_const(a[i]), b[i]);
+    return a;
+  }
+  Op op;
+};
+
+namespace net::collective {
+/// Whether T is a vector of elements and Op combines elements.
+template <class T, class Op>
+inline constexpr bool is_elementwise = false;
+template <class T, class Op>
+inline constexpr bool is_elementwise<std::vector<T>, elementwise<Op>> = is_element<T>;
+}  // namespace net::collective
 
 /// A group of localities that performs collective operations.
 class communicator {
@@ -90,12 +114,15 @@ class communicator {
     return start<std::optional<T>>(kind::reduce, !net::collective::is_light<T>, result(std::move(op)),
                                    [&](auto& c) { combine_at(c, payload::of(value), checked(root)); });
   }
-  /// All values combined, on every rank.
+  /// All values combined, on every rank. Vectors with an elementwise() operation are combined as spans are, see below.
   template <class T, class Op>
   future<T> all_reduce(T value, Op op) const {
-    return start<T>(kind::all_reduce, !net::collective::is_light<T>,
-                    net::collective::combined<T, Op, one<T>>(std::move(op)),
-                    [&](auto& c) { combine_all(c, payload::of(value)); });
+    if constexpr (net::collective::is_elementwise<T, Op>)
+      return combine_in_place<T>(std::move(value), std::move(op.op));
+    else
+      return start<T>(kind::all_reduce, !net::collective::is_light<T>,
+                      net::collective::combined<T, Op, one<T>>(std::move(op)),
+                      [&](auto& c) { combine_all(c, payload::of(value)); });
   }
   /// All values by rank, at the root; empty elsewhere.
   template <class T>
@@ -135,6 +162,50 @@ class communicator {
                                    [&](auto& c) { combine_up_to(c, payload::of(value), true); });
   }
 
+  // The same on memory of the caller, which stays valid, and is accessed by nothing else, until the future is ready.
+  // T: a bitwise type other than bool. All members pass the same number of elements; otherwise the calls end with a
+  // logic_error (all_reduce, reduce_scatter: on all members, with the communicator). What is sent is copied once, into
+  // a message, and what is received is combined or copied from its message: no other copies are made.
+
+  /// Each element combined with those of the other members, in place, on every rank. Each element is combined in the
+  /// tree described above, so the bits are those of an all_reduce of that element alone.
+  /// Cost: with 64 KiB and more on 4 and more members, each member sends and receives at most twice the bytes of
+  /// `values`, in 2 log2(n) messages in sequence; if n is no power of two, the first 2 (n - p) members (p: the largest
+  /// power of two below n) in pairs send and receive `values` once more. Otherwise log2(n) messages of all values.
+  template <class T, class Op>
+  future<void> all_reduce(std::span<T> values, Op op) const {
+    return combine_in_place<void>(values, std::move(op));
+  }
+  /// Block rank() of `values`, which are size() blocks of equal size, combined with the same block of the other
+  /// members, in place. Afterwards, the contents of other blocks are unspecified. The bits are those of all_reduce().
+  /// Requires: values.size() is a multiple of size(). Cost: each member sends and receives at most the bytes of
+  /// `values` once (in pairs, as above, twice), in log2(n) messages in sequence.
+  template <class T, class Op>
+  future<void> reduce_scatter(std::span<T> values, Op op) const {
+    check_blocks(values.size());
+    return combine_in_place<void>(values, std::move(op), net::collective::share::blocks);
+  }
+  /// The root's values on every rank; the root's memory is only read.
+  template <class T>
+  future<void> broadcast(std::span<T> values, unsigned root = 0) const {
+    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
+    const bool here = rank() == root;
+    return start<void>(kind::broadcast, false,
+                       net::collective::copied<T>{values, here ? 0 : net::collective::copied<T>::none},
+                       [&](auto& c) { spread(c, here ? payload(std::as_bytes(values)) : payload(), checked(root)); });
+  }
+  /// The values of all members, by rank. `mine` may be block rank() of `all`. Requires: all.size() is size() times
+  /// mine.size().
+  template <class T>
+  future<void> all_gather(std::span<const std::type_identity_t<T>> mine, std::span<T> all) const {
+    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
+    check_gathered(mine.size(), all.size());
+    const bool there = mine.data() == all.data() + rank() * mine.size();
+    return start<void>(kind::all_gather, false,
+                       net::collective::copied<T>{all, there ? rank() : net::collective::copied<T>::none},
+                       [&](auto& c) { collect_all(c, payload(std::as_bytes(mine))); });
+  }
+
  private:
   using kind = net::collective::kind;
   using payload = net::payload;
@@ -155,12 +226,29 @@ class communicator {
     }
     return f;
   }
+  template <class R, class Values, class Op>
+  future<R> combine_in_place(Values values, Op op, net::collective::share how = net::collective::share::whole) const {
+    using net::collective::share;
+    using T = typename Values::value_type;
+    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
+    net::check_bitwise<T>();
+    const std::size_t bytes = values.size() * sizeof(T);
+    if (how == share::whole && net::collective::divides(bytes, size())) how = share::halves;
+    const kind k = how == share::whole    ? kind::all_reduce
+                   : how == share::halves ? kind::all_reduce_halves
+                                          : kind::reduce_scatter;
+    using result = net::collective::combined_in_place<Values, Op>;
+    return start<R>(k, bytes > net::collective::most_light_bytes, result{std::move(values), std::move(op)},
+                    [&](auto& c) { net::collective::combine_elements(c, c.result().memory(), how); });
+  }
   template <class T>
   std::vector<payload> all_of(const std::vector<T>& values) const {
     check_count(values.size());
     return net::collective::payloads_of(values);
   }
   void check_count(std::size_t n) const;
+  void check_blocks(std::size_t n) const;
+  void check_gathered(std::size_t mine, std::size_t all) const;
   [[nodiscard]] unsigned checked(unsigned root) const;
 
   explicit communicator(std::shared_ptr<net::collective::group> part) noexcept;

@@ -1,11 +1,13 @@
 #include "job_check.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <csignal>
 #include <functional>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -59,6 +61,31 @@ void one_turn(const communicator& c, unsigned turn, std::mt19937& common) {
   expect(block.get() == std::vector<double>(size, turn), "broadcast", turn);
 }
 
+// Elements in place: of more than 64 KiB, so that they are divided.
+void turn_of_elements(const communicator& c, unsigned turn) {
+  constexpr std::size_t count = 10'000;
+  const unsigned n = c.size(), r = c.rank();
+  const auto of = [turn](unsigned rank, std::size_t i) {
+    return value_of(rank, turn + static_cast<unsigned>(i / 100)) * static_cast<double>(i % 100);
+  };
+  std::vector<double> sums(count), blocks(n * count), copy(count, r), every(n * count);
+  for (std::size_t i = 0; i < count; ++i) sums[i] = of(r, i);
+  for (unsigned k = 0; k < n; ++k) std::copy(sums.begin(), sums.end(), blocks.begin() + static_cast<long>(k * count));
+  const std::vector<double> mine = sums;
+  auto whole = c.all_reduce(std::span<double>(sums), std::plus<>());
+  auto part = c.reduce_scatter(std::span<double>(blocks), std::plus<>());
+  auto gathered = c.all_gather(mine, std::span<double>(every));
+  c.broadcast(std::span<double>(copy), turn % n).get();
+  whole.get(), part.get(), gathered.get();
+  expect(copy == std::vector<double>(count, turn % n), "broadcast of elements", turn);
+  expect(std::equal(sums.begin(), sums.end(), blocks.begin() + static_cast<long>(r * count)), "reduce_scatter", turn);
+  for (std::size_t i = 0; i < count; i += 100)
+    expect(std::bit_cast<std::uint64_t>(sums[i + 1]) ==
+               std::bit_cast<std::uint64_t>(sum_of_all(n, turn + static_cast<unsigned>(i / 100))),
+           "all_reduce of elements", turn);
+  for (unsigned k = 0; k < n; ++k) expect(every[k * count + 77] == of(k, 77), "all_gather of elements", turn);
+}
+
 }  // namespace
 
 void check_calls() {
@@ -66,6 +93,7 @@ void check_calls() {
   std::mt19937 common(7);
   for (unsigned turn = 0; turn < 2000; ++turn) {
     one_turn(turn % 3 == 0 ? other : all, turn, common);
+    if (turn % 100 == 0) turn_of_elements(other, turn);
     // From time to time one rank is late enough for the others to sleep.
     if (turn % 400 == 0 && all.rank() == turn / 400 % all.size()) this_thread::sleep_for(std::chrono::milliseconds(5));
   }

@@ -9,20 +9,10 @@
 #include "base/assert.hpp"
 #include "net/core/node.hpp"
 #include "net/group/groups.hpp"
+#include "net/group/reduction_tree.hpp"
 
 namespace plx::net::collective {
 namespace {
-
-// The tree of reductions: see algorithms.hpp.
-struct tree {
-  explicit tree(unsigned n) : places(std::bit_floor(n)), paired(2 * (n - places)) {}
-  [[nodiscard]] unsigned place_of(unsigned rank) const { return rank < paired ? rank / 2 : rank - paired / 2; }
-  /// The first rank of a place.
-  [[nodiscard]] unsigned rank_at(unsigned place) const { return place < paired / 2 ? 2 * place : place + paired / 2; }
-  unsigned places, paired;
-};
-
-constexpr std::uint16_t pair_step = 1000, result_step = 1001, apart_step = 1002, ring_step = 2000;
 
 payload join(call& c, payload left, const payload& right) {
   c.combine(left, right);
@@ -307,6 +297,12 @@ future<void> communicator::barrier() const {
 
 void communicator::check_count(std::size_t n) const {
   PLX_ASSERT_EQ(n, std::size_t{size()});  // a value for each rank
+}
+void communicator::check_blocks(std::size_t n) const {
+  PLX_ASSERT(n % size() == 0 && "a block of the same size for each rank", n, size());
+}
+void communicator::check_gathered(std::size_t mine, std::size_t all) const {
+  PLX_ASSERT_EQ(all, mine * size());  // room for the values of all ranks
 }
 unsigned communicator::checked(unsigned root) const {
   PLX_ASSERT(root < size() && "no such rank", root);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "net/group/call.hpp"
+#include "net/group/elements.hpp"
 #include "rt/future.hpp"
 
 namespace plx::net::collective {
@@ -18,17 +19,13 @@ namespace plx::net::collective {
 //
 // One payload: dissemination (barrier), binomial trees, recursive doubling. Many payloads: trees of bundles while they
 // are small; large ones are sent directly to their destinations, or around the ring. Reductions combine contiguous runs
-// of ranks in a tree that depends on the number of members only: the result is the same on all ranks to the last bit,
-// for every root. Let p be the largest power of two with p <= n: the first 2 (n - p) ranks combine in pairs, then p
-// places in a binary tree.
+// of ranks in a tree that depends on the number of members only (reduction_tree.hpp): the result is the same on all
+// ranks to the last bit, for every root.
 //
 // Sources: R. Thakur, R. Rabenseifner, W. Gropp, "Optimization of collective communication operations in MPICH",
 // IJHPCA 19 (2005) 49; D. Hensgen, R. Finkel, U. Manber, "Two algorithms for barrier synchronization", IJPP 17 (1988)
 // 1; J. Bruck et al., "Efficient algorithms for all-to-all communications", IEEE TPDS 8 (1997) 1143. Thread safety: as
 // call. Example: net/test/collectives_test.cpp
-
-/// Payloads of at least this size are not sent through trees.
-inline constexpr std::size_t large_bytes = std::size_t{1} << 16;
 
 /// Barrier: no result; finishes when all members have arrived.
 algorithm meet(call& c);
@@ -59,6 +56,10 @@ class waiting final : public plx::detail::future_state<R>, public call {
   void combine(payload& left, const payload& right) override {
     if constexpr (requires { result_.combine(left, right); }) result_.combine(left, right);
   }
+  void combine_elements(std::byte* mine, const std::byte* theirs, std::size_t bytes, bool theirs_first) override {
+    if constexpr (requires { result_.memory(); }) result_.combine_elements(mine, theirs, bytes, theirs_first);
+  }
+  Result& result() noexcept { return result_; }
 
  private:
   void finished(std::span<payload> results) noexcept override {
@@ -79,7 +80,7 @@ class waiting final : public plx::detail::future_state<R>, public call {
 };
 
 template <class T>
-inline constexpr bool is_light = is_bitwise<T> && sizeof(T) <= 256;
+inline constexpr bool is_light = is_bitwise<T> && sizeof(T) <= most_light_bytes;
 
 struct nothing {
   void operator()(std::span<payload>) const {}

@@ -72,7 +72,7 @@ namespace {
 constexpr const char* too_many_unknown = "too many communicators that this locality has not created";
 
 // Whether the operation exists; the group checks whether the sender is a member.
-bool sound(const address& to) noexcept { return to.what > kind::none && to.what <= kind::exclusive_scan; }
+bool sound(const address& to) noexcept { return to.what > kind::none && to.what <= last_kind; }
 
 void deliver_to(node& n, locality_id from, const address& to, payload&& contents) {
   const auto found = n.get<groups>().of_arrival(to.group);
@@ -143,9 +143,10 @@ void deliver_message(node& n, locality_id from, std::span<const std::byte> bytes
 }
 
 const char* name_of(kind k) noexcept {
-  static constexpr const char* names[] = {"nothing",    "barrier",        "broadcast",     "reduce",
-                                          "all_reduce", "gather",         "all_gather",    "scatter",
-                                          "all_to_all", "inclusive_scan", "exclusive_scan"};
+  static constexpr const char* names[] = {
+      "nothing",       "barrier", "broadcast",  "reduce",         "all_reduce",     "gather",
+      "all_gather",    "scatter", "all_to_all", "inclusive_scan", "exclusive_scan", "all_reduce of many elements",
+      "reduce_scatter"};
   const auto i = static_cast<std::size_t>(k);
   return i < std::size(names) ? names[i] : "unknown";
 }
@@ -411,6 +412,10 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
 }
 
 void call::combine(payload&, const payload&) { PLX_ASSERT(false && "this operation combines nothing", name_of(kind_)); }
+
+void call::combine_elements(std::byte*, const std::byte*, std::size_t, bool) {
+  PLX_ASSERT(false && "this operation combines no elements", name_of(kind_));
+}
 
 void call::finish(std::span<payload> results) {
   group_.leave(*this);

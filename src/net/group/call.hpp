@@ -176,8 +176,11 @@ enum class kind : std::uint16_t {
   scatter,
   all_to_all,
   inclusive_scan,
-  exclusive_scan
+  exclusive_scan,
+  all_reduce_halves,
+  reduce_scatter
 };
+inline constexpr kind last_kind = kind::reduce_scatter;
 [[nodiscard]] const char* name_of(kind k) noexcept;
 
 /// The destination of a payload.
@@ -314,6 +317,8 @@ class call {
 
   /// left := left op right; all values in left come from lower ranks than those in right.
   virtual void combine(payload& left, const payload& right);
+  /// mine := mine op theirs, or theirs op mine, for each element: net/group/elements.hpp.
+  virtual void combine_elements(std::byte* mine, const std::byte* theirs, std::size_t bytes, bool theirs_first);
   /// Completes the future with the value. The call may be destroyed afterwards.
   void finish(std::span<payload> results);
   void finish(payload result) { finish(std::span<payload>(&result, 1)); }
