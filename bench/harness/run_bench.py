@@ -107,7 +107,7 @@ class programs:
 # ---- benchmarks between processes
 #
 # A program bench_NAME with such parts understands `inside PART [--suffix TEXT] [--quick] --json FILE` in every process of
-# a job of two, and `inside transport`, which prints what carries its messages.
+# a job of two, or of `processes`, and `inside transport`, which prints what carries its messages.
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,7 @@ class Part:
     suffix: str = ""  # of the row names: the difference from the default
     settings: dict = field(default_factory=dict)  # environment
     transport: str = "ucx"  # skipped if jobs use another one; "": any
+    processes: int = 2
 
 
 TCP = {"UCX_TLS": "tcp,self"}
@@ -123,7 +124,8 @@ MPI = {"PLX_TRANSPORT": "mpi"}
 JOBS = {
     "net": (
         Part("round_trip", transport=""), Part("rates", transport=""), Part("bandwidth", transport=""),
-        Part("all_reduce", transport=""), Part("put", transport=""), Part("atomics", transport=""),
+        Part("all_reduce", transport=""), Part("large_all_reduce", transport="", processes=4),
+        Part("put", transport=""), Part("atomics", transport=""),
         Part("put", "_tcp", TCP), Part("atomics", "_tcp", TCP), Part("put", "_over_mpi", MPI),
         Part("atomics", "_over_mpi", MPI), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
         Part("round_trip", "_over_mpi", MPI), Part("rates", "_over_mpi", MPI),
@@ -161,7 +163,7 @@ def run_jobs(there: programs, name: str, common: list[str]) -> list[dict]:
             continue
         arguments = ["inside", part.name, *(["--suffix", part.suffix] if part.suffix else []), *common]
         label = f"-{part.name}{part.suffix}"
-        rows += there.run(name, arguments, label, before=job_command(2), env=job_environment(part.settings))
+        rows += there.run(name, arguments, label, before=job_command(part.processes), env=job_environment(part.settings))
     if left_out:
         note(f"{name}: {', '.join(left_out)} are omitted, for jobs use the transport {transport} here")
     return rows
