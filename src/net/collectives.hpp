@@ -35,6 +35,7 @@
 #include <vector>
 
 #include "net/group/algorithms.hpp"
+#include "net/group/tagged.hpp"
 #include "rt/future.hpp"
 
 namespace plx {
@@ -204,6 +205,52 @@ class communicator {
     return start<void>(kind::all_gather, false,
                        net::collective::copied<T>{all, there ? rank() : net::collective::copied<T>::none},
                        [&](auto& c) { collect_all(c, payload(std::as_bytes(mine))); });
+  }
+
+  // Messages between two members, matched by tag. The n-th recv() of a (sender, tag) takes the n-th message that this
+  // sender has sent with that tag, whatever the order of arrival; calls of several tasks at the same time are in any
+  // order. Messages do not depend on collective calls, nor on other members: a communicator that has lost another
+  // member still carries them. A vector of bitwise elements, a span of them, and a single element are sent as elements,
+  // and any of these can receive them if the number of elements is right; other values are serialized.
+  //
+  // send(): the value is copied, and the future is ready when recv() has taken it. At most 16 MiB
+  // (net::collective::most_waiting_bytes, with 256 bytes for each message), or one message of any size,
+  // wait for recv() at each receiver; a send() beyond that suspends its task until there is room, unless a poller calls
+  // it. So two members that send each other more than that before they receive wait for each other.
+  // recv(): the future holds the value; into a span, which must stay valid until the future is ready.
+  //
+  // Errors: invalid_argument, thrown by send() and recv(), for a nonexistent rank. In the futures: locality_lost when
+  // the peer is lost (messages that have arrived can still be received); logic_error from recv(), and remote_error with
+  // the same text from send(), if type or number of elements differ: the message counts as received. runtime_error if
+  // the job ends first. Cost: a call and its reply, and a copy on each side. Example: net/group/test/tagged_test.cpp
+
+  /// Sends a value; see above.
+  template <class T>
+  future<void> send(unsigned to, std::uint32_t tag, const T& value) const {
+    using carried = net::collective::carried<T>;
+    return net::collective::send_tagged(*group_, to, tag, carried::type, carried::pack(value));
+  }
+  /// Sends elements, which are copied before the call returns.
+  template <class T>
+  future<void> send(unsigned to, std::uint32_t tag, std::span<T> values) const {
+    using element = std::remove_const_t<T>;
+    static_assert(net::collective::is_element<element>, "T must be a bitwise type, and not bool");
+    return net::collective::send_tagged(*group_, to, tag, net::collective::carried<element>::type,
+                                        payload(std::as_bytes(values)));
+  }
+  /// Receives a value, or a vector of any number of elements; see above.
+  template <class T>
+  future<T> recv(unsigned from, std::uint32_t tag) const {
+    return net::collective::receive_tagged<T, T>(*group_, from, tag, net::collective::carried<T>::count,
+                                                 &net::collective::carried<T>::unpack);
+  }
+  /// Receives as many elements as `into` has.
+  template <class T>
+  future<void> recv(unsigned from, std::uint32_t tag, std::span<T> into) const {
+    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
+    return net::collective::receive_tagged<void, T>(*group_, from, tag, into.size(), [into](const payload& p) {
+      net::collective::copy_elements(p, net::collective::elements_of(into));
+    });
   }
 
  private:

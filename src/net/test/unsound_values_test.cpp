@@ -22,6 +22,7 @@
 #include "net/error.hpp"
 #include "net/group/call.hpp"
 #include "net/group/groups.hpp"
+#include "net/group/tagged_messages.hpp"
 #include "net/locality.hpp"
 #include "net/names.hpp"
 #include "net/start/termination.hpp"
@@ -284,6 +285,23 @@ TEST(UnsoundValues, CollectiveCalls) {
   });
   EXPECT_EQ(all.at(0).port().counts().refused, 6u);
   sums();
+}
+
+TEST(UnsoundValues, TaggedMessages) {
+  expect_refused(3, [] {
+    using namespace net::collective;
+    const communicator c("tagged");
+    const group& g = net::node_here().get<groups>().named("tagged", {0, 1});
+    const auto say = [&](std::uint64_t number, locality_id from) {
+      send_raw("tagged_arrived", 0, sender{from}, tagged_head{g.id(), number, carried<int>::type, 0, 0},
+               net::payload::of(7));
+    };
+    say(5, 1);
+    say(5, 1);          // a number that was used
+    say(6, none_such);  // in the name of another locality
+    auto unread = c.send(0, 1, 1);
+    say(5, 0);
+  });
 }
 
 TEST(UnsoundValues, Names) {
