@@ -86,6 +86,30 @@ void turn_of_elements(const communicator& c, unsigned turn) {
   for (unsigned k = 0; k < n; ++k) expect(every[k * count + 77] == of(k, 77), "all_gather of elements", turn);
 }
 
+// Each member sends to each, small and large messages in turn, with two tags.
+void turn_of_messages(const communicator& c, unsigned turn) {
+  constexpr unsigned each = 6;
+  const unsigned n = c.size(), r = c.rank();
+  const auto contents = [&](unsigned from, unsigned to, unsigned i) {
+    return std::vector<unsigned>(i % 2 == 0 ? 3 : 30'000, (from * n + to) * each + i + turn);
+  };
+  std::vector<future<void>> sent;
+  for (unsigned i = 0; i < each; ++i)
+    for (unsigned to = 0; to < n; ++to) sent.push_back(c.send(to, i % 3 == 0, contents(r, to, i)));
+  std::vector<unsigned> few(3);
+  for (unsigned from = 0; from < n; ++from)
+    for (const bool tag : {true, false})
+      for (unsigned i = 0; i < each; ++i) {
+        if ((i % 3 == 0) != tag) continue;
+        if (i % 2 == 0)
+          c.recv(from, tag, std::span<unsigned>(few)).get();
+        else
+          expect(c.recv<std::vector<unsigned>>(from, tag).get() == contents(from, r, i), "a large message", turn);
+        if (i % 2 == 0) expect(few == contents(from, r, i), "a small message", turn);
+      }
+  for (auto& f : sent) f.get();
+}
+
 }  // namespace
 
 void check_calls() {
@@ -93,7 +117,7 @@ void check_calls() {
   std::mt19937 common(7);
   for (unsigned turn = 0; turn < 2000; ++turn) {
     one_turn(turn % 3 == 0 ? other : all, turn, common);
-    if (turn % 100 == 0) turn_of_elements(other, turn);
+    if (turn % 100 == 0) turn_of_elements(other, turn), turn_of_messages(all, turn);
     // From time to time one rank is late enough for the others to sleep.
     if (turn % 400 == 0 && all.rank() == turn / 400 % all.size()) this_thread::sleep_for(std::chrono::milliseconds(5));
   }
