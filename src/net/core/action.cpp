@@ -65,7 +65,9 @@ void answer(const request& q) {
   send_values(*q.here, q.answered(), q.action, h);
 }
 
+// Services that are destroyed with the node fail what they still hold; by then, its runtime has ended.
 void answer_with_error(const request& q, std::exception_ptr e) noexcept {
+  if (q.here->stopped()) return;
   parcel_header h;
   h.reply = q.reply_to;
   h.flags = failed_call;
