@@ -240,8 +240,9 @@ border_costs measure_border(const star::gas& g, std::size_t group_bytes) {
                         }) /
                         static_cast<double>(in);
   const std::vector<mesh::flag> stay(g.mesh.slot_count(), mesh::flag::keep);
+  mesh::block_mesh counted = g.mesh;
   c.plan_s_per_block =
-      best_of([&] { return mesh::plan_regrid(g.mesh, stay, 2); }) / static_cast<double>(g.mesh.block_count());
+      best_of([&] { return mesh::count_requests(counted, stay, 2); }) / static_cast<double>(g.mesh.block_count());
   c.tree_s_per_block = best_of([&] { return step::node_graph(g.mesh, parts, 0, true).node_count(); }) /
                        static_cast<double>(g.mesh.block_count());
   c.lists_s_per_block = best_of(lists) / static_cast<double>(blocks);

@@ -23,7 +23,7 @@ std::string measure_costs(job& j);
 struct border_costs {
   double pack_s_per_byte = 0.0, unpack_s_per_byte = 0.0;
   double lists_s_per_block = 0.0;  ///< per block at the border, on either side: new lists after a regrid
-  double plan_s_per_block = 0.0;   ///< per block of the whole mesh: the regrid plan, computed by every locality
+  double plan_s_per_block = 0.0;   ///< per block of the whole mesh: the decision that it stays, by every locality
   double tree_s_per_block = 0.0;   ///< the same: nodes of the tree, which passes of gravity need
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "mesh/tree/regrid.hpp"
 
 namespace plx::mesh {
 
@@ -87,8 +88,14 @@ result<block_mesh> block_mesh::from_leaves(const domain& d, std::vector<leaf> le
 
 block_mesh block_mesh::with_votes(std::span<const std::int32_t> votes) const {
   block_mesh copy = *this;
-  for (const slot_id s : curve_) copy.blocks_[s].coarsen_votes = votes[s];
+  for (const slot_id s : curve_) copy.votes_[s] = votes[s];
   return copy;
+}
+
+void block_mesh::count_votes(std::span<const flag> flags, std::int32_t most) {
+  PLX_ASSERT(flags.size() >= slot_count(), flags.size(), slot_count());
+  for (std::size_t s = 0; s < votes_.size(); ++s)
+    votes_[s] = flags[s] == flag::coarsen && levels_[s] >= 0 ? std::min(votes_[s] + 1, most) : 0;
 }
 
 result<void> block_mesh::adopt(std::vector<leaf> leaves, const block_mesh* previous) {
@@ -105,6 +112,8 @@ result<void> block_mesh::adopt(std::vector<leaf> leaves, const block_mesh* previ
     slots = std::max(slots, l.slot + 1);
   }
   blocks_.assign(slots, {});
+  levels_.assign(slots, -1);
+  votes_.assign(slots, 0);
   curve_.clear();
   keys_.clear();
   curve_.reserve(leaves.size());
@@ -115,13 +124,16 @@ result<void> block_mesh::adopt(std::vector<leaf> leaves, const block_mesh* previ
     block& b = blocks_[l.slot];
     b.where = l.where;
     b.position = static_cast<int>(curve_.size());
-    b.coarsen_votes = l.coarsen_votes;
+    levels_[l.slot] = static_cast<std::int8_t>(l.where.level);
+    votes_[l.slot] = l.coarsen_votes;
     deepest_ = std::max(deepest_, l.where.level);
     curve_.push_back(l.slot);
     keys_.push_back(key_of(l.where).inside);
   }
   build_roots();
-  return link(previous);
+  if (auto r = link(previous); !r) return r;
+  list_loose_families();
+  return {};
 }
 
 // Computes the ranks of the root blocks on the curve, and the first leaf of each tree.
@@ -240,28 +252,31 @@ result<neighbour> block_mesh::look(const location& from, int direction) const {
 result<void> block_mesh::link(const block_mesh* previous) {
   touching_.clear();
   box_lists_.clear();
-  if (previous != nullptr) box_lists_ = previous->box_lists_;
+  // By slot: is it a block of both meshes? One small table, because each block is a neighbour of many.
+  std::vector<std::uint8_t> kept(slot_count(), 0);
+  if (previous != nullptr) {
+    box_lists_ = previous->box_lists_;
+    touching_.reserve(previous->touching_.size());
+    for (const slot_id slot : curve_)
+      kept[slot] = previous->is_live(slot) && previous->where(slot) == where(slot) ? 1 : 0;
+  }
   for (const slot_id slot : curve_) {
-    if (previous != nullptr && take_over(slot, *previous)) continue;
+    if (previous != nullptr && take_over(slot, *previous, kept)) continue;
     if (auto r = link(slot); !r) return r.error();
   }
   return {};
 }
 
 // The neighbours of a block are unchanged if all blocks among them still exist.
-bool block_mesh::take_over(slot_id slot, const block_mesh& previous) {
-  const auto lives_in_both = [&](slot_id s) {
-    return previous.is_live(s) && is_live(s) && previous.where(s) == where(s);
-  };
-  if (!lives_in_both(slot)) return false;
+bool block_mesh::take_over(slot_id slot, const block_mesh& previous, std::span<const std::uint8_t> kept) {
+  const auto is_kept = [&](slot_id s) { return static_cast<std::size_t>(s) < kept.size() && kept[s] != 0; };
+  if (!is_kept(slot)) return false;
   const auto around = previous.touching(slot);
-  if (!std::all_of(around.begin(), around.end(), lives_in_both)) return false;
+  if (!std::all_of(around.begin(), around.end(), is_kept)) return false;
   block& b = blocks_[slot];
   const int position = b.position;
-  const std::int32_t votes = b.coarsen_votes;
   b = previous.blocks_[slot];
   b.position = position;
-  b.coarsen_votes = votes;
   b.touching_begin = static_cast<std::uint32_t>(touching_.size());
   touching_.insert(touching_.end(), around.begin(), around.end());
   b.touching_end = static_cast<std::uint32_t>(touching_.size());
@@ -288,6 +303,20 @@ result<void> block_mesh::link(slot_id slot) {
   for (const coarse_box& box : box_lists_[b.boxes[0]].boxes)
     PLX_ASSERT(b.around[box.direction].kind != relation::finer, slot, box.direction);
   return {};
+}
+
+// The curve completes a location before it leaves it: eight blocks of one level in a row are a family if the first one
+// is the first child of its parent.
+void block_mesh::list_loose_families() {
+  loose_families_.clear();
+  for (std::size_t p = 0; p + 8 <= curve_.size(); ++p) {
+    const location& first = where(curve_[p]);
+    if (first.level == 0 || ((first.x[0] | first.x[1] | first.x[2]) & 1) != 0) continue;
+    const auto family = std::span(curve_).subspan(p, 8);
+    if (std::all_of(family.begin(), family.end(),
+                    [&](slot_id s) { return level(s) == first.level && directions_with(s, relation::finer) == 0; }))
+      loose_families_.push_back(static_cast<std::int32_t>(p));
+  }
 }
 
 void block_mesh::count_faces(block& b) {

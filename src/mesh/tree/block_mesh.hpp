@@ -1,7 +1,7 @@
 // The octree of blocks: which blocks exist, their locations and their neighbours. It contains no values.
 //
-// A mesh is immutable: regrid (mesh/tree/regrid.hpp) makes the next one. A block keeps its slot, the index of its
-// memory in every arena, during its lifetime.
+// A mesh is immutable, except for its votes: regrid (mesh/tree/regrid.hpp) makes the next one. A block keeps its slot,
+// the index of its memory in every arena, during its lifetime.
 //
 // Thread safety: const; any thread. Copies are independent. Cost: queries O(1), find() O(log blocks); building takes
 // some us per block. Example: mesh/tree/test/block_mesh_test.cpp
@@ -26,6 +26,8 @@ struct leaf {
   slot_id slot = no_slot;
   std::int32_t coarsen_votes = 0;  ///< consecutive checks in which this block requested coarsening
 };
+
+enum class flag : std::int8_t;  // mesh/tree/regrid.hpp
 
 enum class relation : std::uint8_t {
   same,     ///< one block of the same level
@@ -91,9 +93,22 @@ class block_mesh {
   }
 
   const location& where(slot_id slot) const { return blocks_[slot].where; }
-  int level(slot_id slot) const { return blocks_[slot].where.level; }
+  int level(slot_id slot) const { return levels_[slot]; }
   int deepest() const { return deepest_; }
-  std::int32_t coarsen_votes(slot_id slot) const { return blocks_[slot].coarsen_votes; }
+  std::int32_t coarsen_votes(slot_id slot) const { return votes_[slot]; }
+
+  // ---- flat tables, for checks of all blocks that must be fast (mesh/tree/regrid.hpp)
+
+  /// The levels of the blocks by slot; -1: a free slot.
+  std::span<const std::int8_t> levels() const { return levels_; }
+  /// coarsen_votes() by slot; 0 of a free slot.
+  std::span<const std::int32_t> votes() const { return votes_; }
+  /// Families of eight blocks that no finer block touches, as positions of their first blocks in blocks(): the other
+  /// seven follow there. These alone can be merged while no other block changes.
+  std::span<const std::int32_t> loose_families() const { return loose_families_; }
+  /// Sets the votes of all blocks: one more, up to `most`, if the block requests coarsening, else 0. The only change of
+  /// a mesh. Shapes: flags: by slot.
+  void count_votes(std::span<const flag> flags, std::int32_t most);
 
   double cell_width(slot_id slot) const { return domain_.cell_width(level(slot)); }
   /// Lower corner of a block.
@@ -128,7 +143,6 @@ class block_mesh {
   struct block {
     location where;
     int position = -1;
-    std::int32_t coarsen_votes = 0;
     std::array<neighbour, direction_count> around{};
     std::array<std::uint32_t, 4> masks{};
     std::array<face_neighbour, 3> coarser_faces{};
@@ -148,7 +162,8 @@ class block_mesh {
   void build_roots();
   result<void> link(const block_mesh* previous);
   result<void> link(slot_id slot);
-  bool take_over(slot_id slot, const block_mesh& previous);
+  void list_loose_families();
+  bool take_over(slot_id slot, const block_mesh& previous, std::span<const std::uint8_t> kept);
   void count_faces(block& b);
   result<neighbour> look(const location& from, int direction) const;
   int candidate(const location& l) const;
@@ -158,7 +173,10 @@ class block_mesh {
   domain domain_;
   int deepest_ = 0;
   std::vector<slot_id> curve_;
-  std::vector<block> blocks_;             // by slot
+  std::vector<block> blocks_;        // by slot
+  std::vector<std::int8_t> levels_;  // by slot
+  std::vector<std::int32_t> votes_;  // by slot
+  std::vector<std::int32_t> loose_families_;
   std::vector<std::uint64_t> keys_;       // by position: key inside the tree
   std::vector<std::int32_t> tree_rank_;   // by lexicographic index of the root block: its position on the curve
   std::vector<std::int32_t> tree_begin_;  // by rank: first position of the tree's leaves; one more at the end

@@ -11,22 +11,27 @@ namespace plx::mesh {
 
 namespace {
 
-// The target level of each block, raised until the mesh is balanced and families agree.
+// The target level of each block, raised until the mesh is balanced and families agree. Only a block whose target is
+// not its level can violate either rule, so only these are checked.
 class target_levels {
  public:
   target_levels(const block_mesh& mesh, std::span<const flag> flags, std::span<const std::int32_t> votes, int needed)
-      : mesh_(mesh), target_(mesh.slot_count(), 0) {
+      : mesh_(mesh), target_(mesh.levels().begin(), mesh.levels().end()) {
+    std::vector<slot_id> work;
     for (const slot_id s : mesh.blocks()) {
-      int& t = target_[s] = mesh.level(s);
+      int& t = target_[s];
       if (flags[s] == flag::refine && t < mesh.box().max_level) ++t;
       if (flags[s] == flag::coarsen && votes[s] >= needed && t > 0) --t;
+      if (t != mesh.level(s)) work.push_back(s);
     }
-    std::vector<slot_id> work(mesh.blocks().begin(), mesh.blocks().end());
     while (!work.empty()) {
       const slot_id s = work.back();
       work.pop_back();
       keep_family(s, work);
-      for (const slot_id other : mesh.touching(s)) raise(other, target_[s] - 1, work);
+      for (const slot_id other : mesh.touching(s)) {
+        raise(other, target_[s] - 1, work);
+        raise(s, target_[other] - 1, work);
+      }
     }
   }
 
@@ -67,6 +72,8 @@ class target_levels {
   std::vector<int> target_;
 };
 
+std::int32_t most_votes(int coarsen_after) { return std::max(coarsen_after, 1); }
+
 // Free slots of a mesh in ascending order, then new ones.
 class free_slots {
  public:
@@ -90,11 +97,37 @@ std::ptrdiff_t corner_of(int c, const grid_view& parent, int n) {
 
 }  // namespace
 
+// Among families that merge, those of the deepest level have no finer neighbour, which would have to merge too. So if
+// any family merges, then a loose one does; and a loose family whose blocks are ready merges whatever the others do,
+// unless a neighbour is refined.
+bool changes_mesh(const block_mesh& mesh, std::span<const flag> flags, int coarsen_after) {
+  PLX_ASSERT(flags.size() >= mesh.slot_count(), flags.size(), mesh.slot_count());
+  const std::span<const std::int8_t> level = mesh.levels();
+  const auto deepest = static_cast<std::int8_t>(mesh.box().max_level);
+  int refined = 0;  // no branch: a loop of vector instructions
+  for (std::size_t s = 0; s < level.size(); ++s)
+    refined |= static_cast<int>(flags[s] == flag::refine) & static_cast<int>(level[s] >= 0 && level[s] < deepest);
+  if (refined != 0) return true;
+  const std::span<const std::int32_t> votes = mesh.votes();
+  const auto is_ready = [&](slot_id s) { return flags[s] == flag::coarsen && votes[s] + 1 >= coarsen_after; };
+  const auto families = mesh.loose_families();
+  return std::any_of(families.begin(), families.end(), [&](std::int32_t first) {
+    const auto family = mesh.blocks().subspan(static_cast<std::size_t>(first), 8);
+    return std::all_of(family.begin(), family.end(), is_ready);
+  });
+}
+
+bool count_requests(block_mesh& mesh, std::span<const flag> flags, int coarsen_after) {
+  if (changes_mesh(mesh, flags, coarsen_after)) return false;
+  mesh.count_votes(flags, most_votes(coarsen_after));
+  return true;
+}
+
 regrid_plan plan_regrid(const block_mesh& mesh, std::span<const flag> flags, int coarsen_after) {
   PLX_ASSERT(flags.size() >= mesh.slot_count(), flags.size(), mesh.slot_count());
   std::vector<std::int32_t> votes(mesh.slot_count(), 0);
   for (const slot_id s : mesh.blocks())
-    if (flags[s] == flag::coarsen) votes[s] = std::min(mesh.coarsen_votes(s) + 1, std::max(coarsen_after, 1));
+    if (flags[s] == flag::coarsen) votes[s] = std::min(mesh.coarsen_votes(s) + 1, most_votes(coarsen_after));
   const target_levels target(mesh, flags, votes, coarsen_after);
 
   std::vector<leaf> leaves;

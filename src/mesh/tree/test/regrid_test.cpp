@@ -128,6 +128,131 @@ TEST(Regrid, RefinesNoMoreThanBalanceNeeds) {
   }
 }
 
+// The rules of a regrid by brute force: pairs of leaves that meet, no tables of the mesh.
+class slow_regrid {
+ public:
+  slow_regrid(const domain& d, const block_mesh& mesh) : mesh_(mesh), leaves_(leaves_of(mesh)) {
+    for (std::size_t i = 0; i < leaves_.size(); ++i)
+      for (std::size_t j = 0; j < leaves_.size(); ++j)
+        if (i != j && test::meet(d, leaves_[i], leaves_[j])) meeting_.emplace_back(i, j);
+  }
+
+  // By position: the level of the block that covers its place in the next mesh. Sets `ready`: do eight siblings request
+  // to be merged?
+  std::vector<int> next_levels(const std::vector<flag>& flags, int coarsen_after, bool& ready) const {
+    std::vector<int> next;
+    for (const slot_id s : mesh_.blocks()) {
+      const int level = mesh_.where(s).level;
+      const bool finer = flags[s] == flag::refine && level < mesh_.box().max_level;
+      const bool coarser = flags[s] == flag::coarsen && mesh_.coarsen_votes(s) + 1 >= coarsen_after && level > 0;
+      next.push_back(level + (finer ? 1 : coarser ? -1 : 0));
+    }
+    ready = false;
+    for (bool first = true, raised = true; raised; first = false) {
+      raised = false;
+      const auto raise = [&](std::size_t i, int level) {
+        raised = raised || next[i] < level;
+        next[i] = std::max(next[i], level);
+      };
+      for (std::size_t i = 0; i < leaves_.size(); ++i)
+        if (next[i] < leaves_[i].level) {
+          if (merging_siblings(i, next) < 8)
+            raise(i, leaves_[i].level);
+          else
+            ready = ready || first;
+        }
+      for (const auto& [i, j] : meeting_) raise(i, next[j] - 1);
+    }
+    return next;
+  }
+
+ private:
+  int merging_siblings(std::size_t i, const std::vector<int>& next) const {
+    int count = 0;
+    for (std::size_t j = 0; j < leaves_.size(); ++j)
+      if (leaves_[j].level == leaves_[i].level && parent_of(leaves_[j]) == parent_of(leaves_[i]) &&
+          next[j] < leaves_[j].level)
+        ++count;
+    return count;
+  }
+
+  const block_mesh& mesh_;
+  const std::vector<location> leaves_;
+  std::vector<std::pair<std::size_t, std::size_t>> meeting_;
+};
+
+// Random requests on random meshes, from hardly any to nearly all: the quick decision, the plan and brute force agree,
+// and requests are counted as in the plan.
+TEST(Regrid, TheQuickDecisionIsThatOfThePlan) {
+  std::mt19937_64 rng(11);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  int changed = 0, kept = 0, blocked = 0;
+  for (int m = 0; m < 80; ++m) {
+    const boundary sides = m % 2 == 0 ? boundary::periodic : boundary::outflow;
+    const domain d = test::box(m % 3 == 0 ? std::array{2, 1, 1} : std::array{1, 1, 1}, 8, 3, sides);
+    block_mesh mesh = test::random_mesh(d, 3 + static_cast<int>(rng() % 12), rng);
+    const slow_regrid slow(d, mesh);
+    for (int round = 0; round < 40; ++round) {
+      const double refine = std::array{0.0, 0.0, 0.0, 0.01}[rng() % 4];
+      const double coarsen = std::array{0.2, 0.9, 0.97, 1.0}[rng() % 4];
+      const int after = static_cast<int>(rng() % 4);
+      std::vector<flag> flags(mesh.slot_count());
+      std::vector<std::int32_t> votes(mesh.slot_count());
+      const bool full = rng() % 2 == 0;
+      for (flag& f : flags)
+        f = uniform(rng) < refine ? flag::refine : uniform(rng) < coarsen ? flag::coarsen : flag::keep;
+      for (std::int32_t& v : votes) v = full ? 3 : static_cast<std::int32_t>(rng() % 4);
+      mesh = mesh.with_votes(votes);
+      const regrid_plan plan = plan_regrid(mesh, flags, after);
+      bool ready = false;
+      const std::vector<int> expected = slow.next_levels(flags, after, ready);
+      bool differs = false;
+      for (std::size_t p = 0; p < expected.size(); ++p) {
+        const slot_id s = mesh.blocks()[p], found = plan.next.find_covering(mesh.where(s));
+        ASSERT_EQ(found == no_slot ? mesh.level(s) + 1 : plan.next.level(found), expected[p]) << m << ' ' << round;
+        differs = differs || expected[p] != mesh.level(s);
+      }
+      ASSERT_EQ(plan.changed(), differs);
+      ASSERT_EQ(changes_mesh(mesh, flags, after), differs) << m << ' ' << round;
+      block_mesh counted = mesh;
+      ASSERT_EQ(count_requests(counted, flags, after), !differs);
+      expect_equal(counted, differs ? mesh : plan.next);
+      ++(differs ? changed : kept);
+      blocked += ready && !differs ? 1 : 0;
+    }
+  }
+  EXPECT_GT(changed, 500);
+  EXPECT_GT(kept, 500);
+  EXPECT_GT(blocked, 20);  // a family that all blocks want to merge, beside finer blocks
+}
+
+// The tables of the quick decision stay right in a mesh that many regrids have made, with free slots.
+TEST(Regrid, TheQuickDecisionIsThatOfThePlanAfterManyRegrids) {
+  std::mt19937_64 rng(12);
+  std::uniform_real_distribution<double> uniform(0, 1);
+  block_mesh mesh(test::box({2, 2, 1}, 8, 3));
+  int changed = 0, kept = 0;
+  for (int round = 0; round < 400; ++round) {
+    std::vector<flag> flags(mesh.slot_count());
+    for (const slot_id s : mesh.blocks()) {
+      const double x = mesh.centre(s, 0, 0) + 0.3 * mesh.centre(s, 1, 0) - 0.01 * round;
+      flags[s] = std::abs(x - std::floor(x) - 0.5) < 0.1 && mesh.level(s) < 3 ? flag::refine
+                 : uniform(rng) < 0.97                                        ? flag::coarsen
+                                                                              : flag::keep;
+    }
+    for (slot_id s = 0; s < static_cast<slot_id>(flags.size()); ++s)
+      if (!mesh.is_live(s)) flags[s] = flag{static_cast<std::int8_t>(round % 3 - 1)};  // ignored
+    regrid_plan plan = plan_regrid(mesh, flags, 3);
+    block_mesh counted = mesh;
+    ASSERT_EQ(count_requests(counted, flags, 3), !plan.changed()) << round;
+    expect_equal(counted, plan.changed() ? mesh : plan.next);
+    ++(plan.changed() ? changed : kept);
+    mesh = std::move(plan.next);
+  }
+  EXPECT_GT(changed, 100);
+  EXPECT_GT(kept, 30);
+}
+
 TEST(Regrid, MergesOnlyAfterEnoughRequestsOfAllEight) {
   const domain d = test::box({1, 1, 1}, 8, 2);
   block_mesh mesh(d);
