@@ -1,17 +1,17 @@
 #!/bin/sh
 # On a machine with an NVIDIA GPU: builds only the parts for devices, tests and measures them. Run it from the root of
 # the repository; it prints a summary, everything is in OUT.
-#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star gravity ladder timeline;
+#   sh bench/gpu/card.sh OUT [PART ...]     parts: test table sanitize perf micro star regrid gravity ladder timeline;
 #                                            default: all
 #   environment: CMAKE_ARGS (such as -DBoost_DIR=...), ARCH (90), BUILD (OUT/build); MICRO_ARGS (--no-batches: futures
 #   only), LADDER_SECONDS (0.1, of each number), LADDER_WORKERS (1,4,8,16)
 set -u
-[ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star|gravity|ladder|timeline ...]" >&2; exit 2; }
+[ $# -ge 1 ] || { echo "usage: $0 OUT [test|table|sanitize|perf|micro|star|regrid|gravity|ladder|timeline ...]" >&2; exit 2; }
 mkdir -p "$1" && out=$(cd "$1" && pwd) || exit 2
 shift
-parts=" ${*:-test table sanitize perf micro star gravity ladder timeline} "
+parts=" ${*:-test table sanitize perf micro star regrid gravity ladder timeline} "
 for name in $parts; do
-  case $name in test | table | sanitize | perf | micro | star | gravity | ladder | timeline) ;; *) echo "$0: '$name': no such part" >&2; exit 2 ;; esac
+  case $name in test | table | sanitize | perf | micro | star | regrid | gravity | ladder | timeline) ;; *) echo "$0: '$name': no such part" >&2; exit 2 ;; esac
 done
 build=${BUILD:-$out/build}
 bin=$build/bin
@@ -36,7 +36,7 @@ targets=
 asked() { case $parts in *" $1 "*) ;; *) return 1 ;; esac; }
 asked test && targets="$targets gpu_test star_device_test ladder_test"
 { asked table || asked sanitize || asked perf; } && targets="$targets gpu_operations_test"
-for name in micro star gravity ladder timeline; do asked $name && targets="$targets bench_gpu_$name"; done
+for name in micro star regrid gravity ladder timeline; do asked $name && targets="$targets bench_gpu_$name"; done
 # shellcheck disable=SC2086  # several words
 run build 'warning' cmake --build "$build" --target $targets
 [ -z "$failed" ] || exit 1
@@ -62,6 +62,8 @@ if asked perf; then run perf '.' timeout 90 "$bin/gpu_operations_test" --perf --
 # shellcheck disable=SC2086
 if asked micro; then run micro 'is better' timeout 60 "$bin/bench_gpu_micro" --backend cuda ${MICRO_ARGS:-} --json "$out/gpu_micro.json"; fi
 if asked star; then run star '.' timeout 90 "$bin/bench_gpu_star" --backend cuda --json "$out/gpu_star.json"; fi
+# A regrid check that changes nothing, some seconds.
+if asked regrid; then run regrid '.' timeout 60 "$bin/bench_gpu_regrid" --backend cuda --json "$out/gpu_regrid.json"; fi
 if asked gravity; then run gravity '.' timeout 180 "$bin/bench_gpu_gravity" --backend cuda --json "$out/gpu_gravity.json"; fi
 # Short: a tenth of a second per number, about 25 s.
 if asked ladder; then

@@ -27,7 +27,7 @@ from console import (
 )  # fmt: skip
 
 KEYS = {"name": str, "value": (int, float), "unit": str, "better": str}
-QUICK = ("star_localities", "trace", "gpu_gravity", "gpu_parquet", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
+QUICK = ("star_localities", "trace", "gpu_gravity", "gpu_parquet", "gpu_regrid", "gpu_star", "gpu_timeline", "gpu_ladder")  # programs with --quick, in addition to the workloads
 WITH = {"star": ("star_localities",), "gravity": ("gpu_gravity",)}  # the same on several processes; on a device
 SCALING = {"fib": [], "uts": [], "sort": [], "metg": ["--only", "stencil,nearest,random"]}  # and their arguments
 

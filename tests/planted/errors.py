@@ -491,4 +491,22 @@ LIGHT = [
             "star_test", "LightCurve.RefinedCells*"),
 ]  # fmt: skip
 
-ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + STATISTICS + PARQUET + WHAT_IF + TREES + CLOCKS + RINGS + STACKS + FLOORS + LIGHT
+_tree = "src/mesh/tree/block_mesh.cpp"
+_regrid = "src/mesh/tree/regrid.cpp"
+
+REGRID = [
+    Planted("the quick decision ignores finer neighbours of a family", _tree,
+            "&& directions_with(s, relation::finer) == 0;", ";",
+            "mesh_test", "Regrid.TheQuick*"),
+    Planted("the quick decision merges a check later", _regrid,
+            "votes[s] + 1 >= coarsen_after;", "votes[s] >= coarsen_after;",
+            "mesh_test", "Regrid.TheQuick*"),
+    Planted("a block that could merge ignores what its neighbours become", _regrid,
+            "raise(s, target_[other] - 1, work);", ";",
+            "mesh_test", "Regrid.TheQuick*"),
+    Planted("marks that differ on a device count as those of the last check", "src/star/device/bodies/regrid_body.hpp",
+            "if (there[0] == words[0] && there[1] == words[1]) return;", "if (there[1] == words[1]) return;",
+            "star_test", "DeviceCourse.SedovWithRefinement"),
+]  # fmt: skip
+
+ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + STATISTICS + PARQUET + WHAT_IF + TREES + CLOCKS + RINGS + STACKS + FLOORS + LIGHT + REGRID

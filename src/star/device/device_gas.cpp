@@ -48,6 +48,8 @@ device_gas::device_gas(machine& on, const gas_options& options)
   sums_.set(on_, no_sums_);
   added_.set(on_, std::vector<exact_limbs>(static_cast<std::size_t>(added_copies) * n_var_));
   added_of_steps_.reserve(on_, no_sums_.size());
+  marks_changed_.set(on_, std::vector<std::uint64_t>(1));
+  changed_here_.reserve(on_, 1);
   on_.synchronize();
 }
 
@@ -83,6 +85,9 @@ void device_gas::adopt(const mesh::block_mesh& mesh) {
 
 void device_gas::adopt_tables(const mesh::block_mesh& mesh, const mesh_tables& t) {
   n_blocks_ = static_cast<int>(t.blocks.size());
+  words_known_ = false;
+  marks_.set(on_, std::vector<std::uint32_t>(2 * t.blocks.size()));
+  words_here_.reserve(on_, 2 * t.blocks.size());
   central_ = mesh.box().prolongation == mesh::limiter::central;
   for (int f = 0; f < mesh::face_count; ++f) side_[f] = static_cast<std::int32_t>(beyond(mesh.box().sides[f]));
 

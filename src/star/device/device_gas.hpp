@@ -111,6 +111,12 @@ struct cell_criteria {
   std::vector<double> species;  ///< ranges of mass fractions: [range][number, lower, upper]
 };
 
+/// The marks of the blocks' cells, two words each by position (step_data.hpp), valid until the next call.
+struct found_marks {
+  std::span<const std::uint32_t> words;
+  bool as_before = false;  ///< those of the last call, which was for the same mesh
+};
+
 /// The exchange of a part of a mesh with the others during a step.
 class part_exchange {
  public:
@@ -167,8 +173,11 @@ class device_gas {
   void upload(const mesh::arena& values);
   void download(mesh::arena& values);
 
-  /// The marks of the blocks' cells, by position (step_data.hpp). Waits.
-  std::vector<std::uint32_t> marks(const cell_criteria& criteria);
+  /// The marks of the present state. Waits once for the device, which compares them with those of the last call; and
+  /// once more for the words if any differs.
+  found_marks marks(const cell_criteria& criteria);
+  /// Seconds that the kernels of marks() take, the mean of `repeats` in a row. Waits.
+  double time_marks(const cell_criteria& criteria, int repeats);
   /// Computes and checks the values of new blocks. Returns the reports of the checks, children of all refined blocks
   /// first, then merged blocks. Requires: the old mesh is the adopted one; adopt(plan.next) follows. Waits.
   std::vector<block_report> make_blocks(const mesh::regrid_plan& plan, const mesh::block_mesh& old);
@@ -247,6 +256,7 @@ class device_gas {
   copy_lane node_lane(const part_exchange_plan& e, std::vector<copy_item>& copies) const;
   void put_copies(bool out, const copy_lane& lane, double* message);
   void put_ghosts(const double* from, const step_control* control);
+  void put_marks(const cell_criteria& criteria);
   bool is_full() const { return options_.hydro.scheme == hydro_scheme::full3d; }
   bool has_tiles() const { return tile_reach_of(options_.hydro) != tile_reach::no_tiles; }
   void put_tiles(int stage);
@@ -294,8 +304,14 @@ class device_gas {
   device_memory<step_record> records_;
   device_memory<exact_limbs> sums_, sum_now_;
   device_memory<exact_limbs> added_, added_of_steps_;  // [added_copies][variable], [steps_kept][variable]
+  std::vector<double> limits_here_, ranges_here_;      // what limits_ and ranges_ hold
   device_memory<double> limits_, ranges_;
   device_memory<std::uint32_t> marks_;
+  device_memory<std::uint64_t> marks_changed_;  // the last turn in which a word changed
+  pinned_memory<std::uint64_t> changed_here_;
+  pinned_memory<std::uint32_t> words_here_;  // marks_, if words_known_
+  std::uint64_t turn_ = 0;
+  bool words_known_ = false;
   device_memory<child_item> children_;
   device_memory<merged_item> merged_;
   device_memory<std::int64_t> new_blocks_;

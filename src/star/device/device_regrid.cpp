@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <span>
 
+#include "base/clock.hpp"
 #include "mesh/tree/regrid.hpp"
 #include "star/device/device_gas.hpp"
 #include "star/device/operations.hpp"
@@ -10,12 +11,12 @@
 
 namespace plx::star::device {
 
-std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
-  put_ghosts(arenas_[now_].data(), control_.data() + 1);
-  limits_.set(on_, criteria.limits);
-  ranges_.set(on_, criteria.species);
-  marks_.set(on_, std::vector<std::uint32_t>(2 * static_cast<std::size_t>(n_blocks_), 0));
-  on_.synchronize();
+// Limits and ranges are copied only if they differ from those of the last check.
+void device_gas::put_marks(const cell_criteria& criteria) {
+  const bool reads_neighbours = (criteria.gradient_of | criteria.curvature_of) != 0 || !criteria.species.empty();
+  if (reads_neighbours) put_ghosts(arenas_[now_].data(), control_.data() + 1);
+  if (limits_here_ != criteria.limits) limits_.set(on_, limits_here_ = criteria.limits);
+  if (ranges_here_ != criteria.species) ranges_.set(on_, ranges_here_ = criteria.species);
   marks_arguments a;
   a.hydro = options_.hydro;
   a.n = n_, a.n_blocks = n_blocks_;
@@ -33,8 +34,32 @@ std::vector<std::uint32_t> device_gas::marks(const cell_criteria& criteria) {
   a.inflow = inflow_.data();
   a.blocks = blocks_.data();
   a.marks = marks_.data();
+  a.turn = ++turn_;
+  a.changed = marks_changed_.data();
   on_.launch(mark_cells, a);
-  return marks_.get(2 * static_cast<std::size_t>(n_blocks_));
+}
+
+found_marks device_gas::marks(const cell_criteria& criteria) {
+  put_marks(criteria);
+  on_.copy(changed_here_.data(), marks_changed_.data(), sizeof turn_);
+  on_.synchronize();
+  const std::span<const std::uint32_t> words(words_here_.data(), 2 * static_cast<std::size_t>(n_blocks_));
+  if (words_known_ && *changed_here_.data() != turn_) return {words, true};
+  words_known_ = false;  // if the copy fails
+  on_.copy(words_here_.data(), marks_.data(), words.size_bytes());
+  on_.synchronize();
+  words_known_ = true;
+  return {words, false};
+}
+
+double device_gas::time_marks(const cell_criteria& criteria, int repeats) {
+  words_known_ = false;
+  put_marks(criteria);
+  on_.synchronize();
+  const double begin = monotonic_seconds();
+  for (int i = 0; i < repeats; ++i) put_marks(criteria);
+  on_.synchronize();
+  return (monotonic_seconds() - begin) / repeats;
 }
 
 std::vector<block_report> device_gas::make_blocks(const mesh::regrid_plan& plan, const mesh::block_mesh& old) {

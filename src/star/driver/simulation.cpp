@@ -228,6 +228,7 @@ void simulation::adapt_mesh() {
     next_mesh next = plan_next_mesh(gas_, flags_of_criteria(), static_cast<int>(in_.refinement.coarsen_after),
                                     steps_ - checked_at_, parts_->balance);
     checked_at_ = steps_;
+    count_check(next.changed());
     if (parts_->distributed != nullptr && next.changed()) parts_->distributed->fetch();
     regrid_result changed = regrid(gas_, setup_, std::move(next), {stepper_.scratch(), parts_->costs, parts_->balance});
     if (!changed.changed()) return;
@@ -235,6 +236,17 @@ void simulation::adapt_mesh() {
     agree(changed.floors, std::move(changed.added));
     if (parts_->distributed != nullptr) parts_->distributed->take();
   });
+}
+
+void simulation::count_check(bool changed) {
+  ++checks_.made;
+  checks_.plans += changed ? 1 : 0;
+}
+
+regrid_checks simulation::checks() const {
+  regrid_checks all = checks_;
+  all.marks_read = parts_->device != nullptr ? parts_->device->marks_read() : 0;
+  return all;
 }
 
 void simulation::wish(std::uint32_t bits) {
@@ -413,11 +425,15 @@ result<void> simulation::advance_device() {
 }
 
 void simulation::adapt_on_device() {
-  const std::vector<mesh::flag> flags =
-      as_task(rt_, info_of("star.device.refinement"), [this] { return flags_of_criteria(); });
+  std::vector<mesh::flag> flags;
+  const bool changes = as_task(rt_, info_of("star.device.refinement"), [&] {
+    flags = flags_of_criteria();
+    return !mesh::count_requests(gas_.mesh, flags, static_cast<int>(in_.refinement.coarsen_after));
+  });
+  count_check(changes);
+  if (!changes) return;
   as_task(rt_, info_of("star.device.regrid"), [&] {
     const regrid_result changed = parts_->device->regrid(flags, parts_->costs);
-    if (!changed.changed()) return;
     totals_.clear();  // differ by rounding, and by floors in new blocks
     signal_rate_ = parts_->device->signal_rate();
     stepper_.floors().add(changed.floors);

@@ -44,6 +44,14 @@ class block_costs;
 class gravity_field;
 class tracers;
 
+/// Counts of regrid checks since the start of the program. A check makes a plan of the whole mesh only if the mesh or
+/// the partition changes.
+struct regrid_checks {
+  std::int64_t made = 0;
+  std::int64_t plans = 0;
+  std::int64_t marks_read = 0;  ///< evaluations of the criteria on one device whose result was not that of the last one
+};
+
 class simulation {
  public:
   /// Requires: all arguments outlive the simulation; s = in.prepare().
@@ -118,6 +126,7 @@ class simulation {
   void collect_costs();  ///< adds to costs() the cost since the last call
   block_costs& costs();  ///< of local blocks
   const balancer& balance() const;
+  regrid_checks checks() const;
   const tracers& points() const;
   worker_scratch& scratch() { return stepper_.scratch(); }
 
@@ -137,6 +146,7 @@ class simulation {
   const gravity_field& solve_gravity();
   void warn_of_limit();
   void stepped();
+  void count_check(bool changed);
   void take_sums(const std::vector<exact_sum>& local);
   std::vector<double> totals_of_gas() const;
   std::vector<double> sums_of_modules() const;
@@ -160,6 +170,7 @@ class simulation {
   std::vector<bool> accumulates_;         // by sum: step_module::sums_accumulate()
   std::vector<running_sum> accumulated_;  // by sum, of all localities since the start
   std::int64_t checked_at_ = 0;           // step of the last regrid check
+  regrid_checks checks_;                  // without marks_read
   double signal_rate_ = 0.0;              // of the whole gas
   double time_ = 0.0, dt_ = 0.0;
   std::int64_t steps_ = 0, cell_updates_ = 0;

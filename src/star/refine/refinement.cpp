@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <numbers>
 #include <utility>
@@ -259,16 +260,19 @@ class block_marker {
   std::size_t levels_;
 };
 
-std::vector<flag> spread(const mesh::block_mesh& mesh, const std::vector<marks>& all) {
+// Shapes: all: by position on the curve.
+std::vector<flag> spread(const mesh::block_mesh& mesh, std::span<const marks> all) {
+  const auto blocks = mesh.blocks();
   std::vector<flag> flags(mesh.slot_count(), flag::keep);
-  for (const slot_id s : mesh.blocks()) flags[s] = all[s].may_coarsen ? flag::coarsen : flag::keep;
+  for (std::size_t p = 0; p < all.size(); ++p) flags[blocks[p]] = all[p].may_coarsen ? flag::coarsen : flag::keep;
   const auto at_least = [&](slot_id s, flag f) { flags[s] = std::max(flags[s], f); };
   // A marked cell requests blocks of the next level around it, and one that would be marked in a coarser block, of its
   // own level: what has been refined stays so on its way through coarse blocks.
-  for (const slot_id s : mesh.blocks())
-    for (int d = 0; d < mesh::direction_count; ++d) {
-      const bool marked = (all[s].directions >> d & 1) != 0;
-      if (!marked && (all[s].before >> d & 1) == 0) continue;
+  for (std::size_t p = 0; p < all.size(); ++p)
+    for (std::uint32_t rest = all[p].directions | all[p].before; rest != 0; rest &= rest - 1) {
+      const slot_id s = blocks[p];
+      const int d = std::countr_zero(rest);
+      const bool marked = (all[p].directions >> d & 1) != 0;
       if (d == mesh::self_direction) {
         at_least(s, marked ? flag::refine : flag::keep);
         continue;
@@ -318,8 +322,9 @@ std::vector<double> species_ranges(const refinement_options& o, double weakening
 
 task_info info_of(const char* name) { return {probe::register_name(name), probe::no_key}; }
 
-// Marks of all blocks, by slot, from those that each locality has of its own blocks; sent as numbers, exactly.
-std::vector<marks> gathered(const gas& g, const std::vector<marks>& own) {
+// Marks of all blocks, by position, from those that each locality has of its own blocks; sent as numbers, exactly.
+std::vector<marks> gathered(const gas& g, std::vector<marks> own) {
+  if (g.net.is_alone()) return own;
   constexpr double may_coarsen = 1u << mesh::direction_count;
   std::vector<double> mine;
   for (const marks& m : own) {
@@ -327,14 +332,15 @@ std::vector<marks> gathered(const gas& g, const std::vector<marks>& own) {
     mine.push_back(m.before);
   }
   const auto from = g.net.all_gather(std::move(mine));
-  std::vector<marks> all(g.mesh.slot_count());
+  std::vector<marks> all;
+  all.reserve(g.mesh.block_count());
   for (int p = 0; p < g.parts.count(); ++p) {
-    const auto blocks = g.parts.blocks(g.mesh, p);
-    PLX_ASSERT_EQ(from[p].size(), 2 * blocks.size());
-    for (std::size_t i = 0; i < blocks.size(); ++i) {
+    const auto blocks = static_cast<std::size_t>(g.parts.end(p) - g.parts.begin(p));
+    PLX_ASSERT_EQ(from[p].size(), 2 * blocks);
+    for (std::size_t i = 0; i < blocks; ++i) {
       const double m = from[p][2 * i];
-      all[blocks[i]] = {static_cast<std::uint32_t>(m >= may_coarsen ? m - may_coarsen : m),
-                        static_cast<std::uint32_t>(from[p][2 * i + 1]), m >= may_coarsen};
+      all.push_back({static_cast<std::uint32_t>(m >= may_coarsen ? m - may_coarsen : m),
+                     static_cast<std::uint32_t>(from[p][2 * i + 1]), m >= may_coarsen});
     }
   }
   return all;
@@ -352,7 +358,7 @@ std::vector<flag> refinement_flags(const gas& g, const setup& s, const refinemen
     mine[p] = check_block(g.mesh, own[p], options, weakening, gravity);
     mark(own[p], scratch.mine(), mine[p]);
   });
-  return spread(g.mesh, gathered(g, mine));
+  return spread(g.mesh, gathered(g, std::move(mine)));
 }
 
 std::vector<flag> refinement_flags(const gas& g, const refinement_options& options,
@@ -367,7 +373,7 @@ std::vector<flag> refinement_flags(const gas& g, const refinement_options& optio
     m.before |= marks_of_cells[2 * p + 1];
     m.may_coarsen = m.may_coarsen && (marks_of_cells[2 * p] & device::mark_busy) == 0 && m.directions == 0;
   });
-  return spread(g.mesh, gathered(g, mine));
+  return spread(g.mesh, gathered(g, std::move(mine)));
 }
 
 device::cell_criteria criteria_of(const refinement_options& o, const setup& s, double weakening) {

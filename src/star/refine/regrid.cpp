@@ -167,7 +167,7 @@ void move_blocks(gas& g, block_costs& costs, std::span<const block_move> moves) 
 class moving_on {
  public:
   moving_on(gas& g, next_mesh& next, const regrid_tools& tools)
-      : g_(g), plan_(next.plan), held_(next.held), tools_(tools), slots_(next.plan.next.slot_count()) {}
+      : g_(g), plan_(*next.plan), held_(next.held), tools_(tools), slots_(next.plan->next.slot_count()) {}
 
   void make_blocks() {
     collect_siblings();
@@ -239,24 +239,28 @@ class moving_on {
 
 }  // namespace
 
-next_mesh plan_next_mesh(const gas& g, const std::vector<flag>& flags, int coarsen_after, std::int64_t steps,
+next_mesh plan_next_mesh(gas& g, const std::vector<flag>& flags, int coarsen_after, std::int64_t steps,
                          balancer& balance) {
+  const std::size_t block_bytes = g.now.stride() * sizeof(double);
+  if (mesh::count_requests(g.mesh, flags, coarsen_after)) {
+    if (g.net.is_alone()) return {std::nullopt, g.parts, g.parts};
+    mesh::curve_parts wanted = balance.decide(g.mesh, g.parts, block_bytes, steps);
+    if (wanted == g.parts) return {std::nullopt, g.parts, g.parts};
+    return {mesh::regrid_plan{g.mesh, {}, {}}, g.parts, std::move(wanted)};
+  }
   mesh::regrid_plan plan = mesh::plan_regrid(g.mesh, flags, coarsen_after);
   mesh::curve_parts held = inherited_parts(plan, g.mesh, g.parts);
   if (g.net.is_alone()) return {std::move(plan), held, held};
   balance.carry(plan.refined, plan.merged);
-  mesh::curve_parts wanted = balance.decide(plan.next, held, g.now.stride() * sizeof(double), steps);
+  mesh::curve_parts wanted = balance.decide(plan.next, held, block_bytes, steps);
   return {std::move(plan), std::move(held), std::move(wanted)};
 }
 
 regrid_result regrid(gas& g, const setup& s, next_mesh next, const regrid_tools& tools) {
-  regrid_result result{next.plan.refined, next.plan.merged, next.wanted != next.held, {}, {}};
-  if (!result.changed()) {
-    g.mesh = std::move(next.plan.next);  // it counts the votes
-    return result;
-  }
+  if (!next.changed()) return {};
+  regrid_result result{next.plan->refined, next.plan->merged, next.wanted != next.held, {}, {}};
   moving_on work(g, next, tools);
-  if (next.plan.changed()) work.make_blocks();
+  if (next.plan->changed()) work.make_blocks();
   work.adopt(next.wanted);
   const std::vector<bool> is_new = new_slots(result, g.mesh.slot_count());
   std::vector<slot_id> to_check;
@@ -337,6 +341,7 @@ void block_limit::restore(double state) { step_ = std::clamp(static_cast<int>(st
 // A mesh above the limit, which can only be coarsened, fits if all its requests together would bring it below.
 bool block_limit::fits(const mesh::block_mesh& mesh, const std::vector<mesh::flag>& flags) const {
   const int votes = mesh.block_count() > most_ ? 1 : coarsen_after_;
+  if (!mesh::changes_mesh(mesh, flags, votes)) return mesh.block_count() <= most_;
   return mesh::plan_regrid(mesh, flags, votes).next.block_count() <= most_;
 }
 

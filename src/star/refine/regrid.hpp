@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "mesh/tree/regrid.hpp"
@@ -73,15 +74,16 @@ struct regrid_tools {
 
 /// The next mesh, and which locality has which of its blocks.
 struct next_mesh {
-  mesh::regrid_plan plan;
-  mesh::curve_parts held;    ///< where new blocks are made
-  mesh::curve_parts wanted;  ///< after blocks have moved
+  std::optional<mesh::regrid_plan> plan;  ///< none: neither the mesh nor the partition changes
+  mesh::curve_parts held;                 ///< where new blocks are made
+  mesh::curve_parts wanted;               ///< after blocks have moved
 
-  bool changed() const { return plan.changed() || wanted != held; }
+  bool changed() const { return plan.has_value(); }
 };
 
-/// Plans the next mesh from the flags. `steps`: advanced since the last call. The same on all localities.
-next_mesh plan_next_mesh(const gas& g, const std::vector<mesh::flag>& flags, int coarsen_after, std::int64_t steps,
+/// Plans the next mesh from the flags; if the mesh stays, the requests are counted in it. `steps`: advanced since the
+/// last call. The same on all localities.
+next_mesh plan_next_mesh(gas& g, const std::vector<mesh::flag>& flags, int coarsen_after, std::int64_t steps,
                          balancer& balance);
 
 struct regrid_result {

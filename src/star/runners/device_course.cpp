@@ -115,17 +115,23 @@ device::step_result device_course::next() {
 
 std::vector<mesh::flag> device_course::refinement_flags(double weakening, const gravity_field* gravity) {
   PLX_ASSERT(!ahead());
-  return star::refinement_flags(gas_, in_.refinement, values_->marks(criteria_of(in_.refinement, setup_, weakening)),
-                                weakening, gravity);
+  const device::found_marks found = values_->marks(criteria_of(in_.refinement, setup_, weakening));
+  // The same words of the same mesh request the same, unless the potential requests something, too.
+  if (found.as_before && gravity == nullptr) return flags_;
+  ++marks_read_;
+  flags_ = star::refinement_flags(gas_, in_.refinement, found.words, weakening, gravity);
+  return flags_;
+}
+
+double device_course::time_marks(int repeats) {
+  PLX_ASSERT(!ahead());
+  return values_->time_marks(criteria_of(in_.refinement, setup_, 1.0), repeats);
 }
 
 regrid_result device_course::regrid(const std::vector<mesh::flag>& flags, block_costs& costs) {
   mesh::regrid_plan plan = mesh::plan_regrid(gas_.mesh, flags, static_cast<int>(in_.refinement.coarsen_after));
+  PLX_ASSERT(plan.changed());
   regrid_result result{plan.refined, plan.merged, false, {}, {}};
-  if (!plan.changed()) {
-    gas_.mesh = std::move(plan.next);  // it counts the votes
-    return result;
-  }
   fetch_rates();
   const std::vector<device::block_report> checks = values_->make_blocks(plan, gas_.mesh);
   costs.move(plan.refined, plan.merged);

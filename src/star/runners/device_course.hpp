@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <type_traits>
@@ -95,8 +96,13 @@ class device_course {
   std::optional<bad_cell> failed() const { return bad_; }
   double signal_rate() const { return signal_rate_; }  ///< largest of all blocks, after the last step
 
-  /// The refinement flags of all blocks, and the next mesh; both as the functions of the same names do on the CPU.
+  /// The refinement flags of all blocks, as the function of the same name computes them on the CPU.
   std::vector<mesh::flag> refinement_flags(double weakening, const gravity_field* gravity);
+  /// How often refinement_flags() has computed flags because marks differed from those of its last call.
+  std::int64_t marks_read() const { return marks_read_; }
+  /// Seconds that the kernels of the criteria take, the mean of `repeats` in a row.
+  double time_marks(int repeats);
+  /// Makes the next mesh, as the function of the same name does on the CPU. Requires: mesh::changes_mesh().
   regrid_result regrid(const std::vector<mesh::flag>& flags, block_costs& costs);
 
   std::vector<double> totals();
@@ -122,6 +128,8 @@ class device_course {
   std::size_t next_ = 0;  // index of the first result that has not been returned
   std::optional<bad_cell> bad_;
   std::vector<exact_sum> sums_;
+  std::vector<mesh::flag> flags_;  // of the last marks
+  std::int64_t marks_read_ = 0;
   double signal_rate_ = 0.0;
   bool values_here_ = true, rates_here_ = true;
 };

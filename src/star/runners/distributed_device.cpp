@@ -60,30 +60,17 @@ class device_messages final : private step::message_handler {
     device_messages& all_;
   };
   /// Pinned memory for the data to send next, laid out as the lane says. It may be reused after send().
-  double* out() { return out_.data; }
+  double* out() { return out_.data(); }
   /// Sends the data in out(). Requires: it is complete.
   void send(int lane);
   /// Waits for the messages of all other localities. False: a device of another locality has failed.
   [[nodiscard]] bool wait(int lane);
   /// The data that has arrived, laid out as the lane says. Valid until the same lane of the next step.
-  const double* in(int lane) const { return in_.data + in_begin_[static_cast<std::size_t>(lane)]; }
+  const double* in(int lane) const { return in_.data() + in_begin_[static_cast<std::size_t>(lane)]; }
   /// Notifies all other localities that nothing more will be sent in this step.
   void notify_failure();
 
  private:
-  /// An array in pinned host memory, which grows and never shrinks.
-  struct pinned {
-    pinned() = default;
-    ~pinned() { free(); }
-    pinned(const pinned&) = delete;
-    pinned& operator=(const pinned&) = delete;
-    void reserve(device::machine& machine, std::size_t count);
-    void free() noexcept;
-
-    device::machine* on = nullptr;
-    double* data = nullptr;
-    std::size_t room = 0;
-  };
   void open();
   void arrived(const step::message& m) override;
   void lost(const std::exception_ptr& loss) override;
@@ -92,9 +79,9 @@ class device_messages final : private step::message_handler {
   step::exchange& net_;
   device::machine& on_;
   std::vector<device::message_lane> lanes_;
-  pinned out_;
+  device::pinned_memory<double> out_;
   // Each lane has its own memory: its messages may arrive while the device still reads those of the lane before.
-  pinned in_;
+  device::pinned_memory<double> in_;
   std::vector<std::size_t> in_begin_;                   // by lane
   std::vector<std::unique_ptr<step::round_end>> ends_;  // by lane
   std::atomic<bool> ended_{false}, peer_failed_{false};
@@ -105,19 +92,6 @@ namespace {
 enum class message_kind : std::uint16_t { data, failure };
 
 }  // namespace
-
-void device_messages::pinned::reserve(device::machine& machine, std::size_t count) {
-  if (count <= room) return;
-  free();
-  on = &machine;
-  data = static_cast<double*>(on->allocate_pinned(count * sizeof(double)));
-  room = count;
-}
-
-void device_messages::pinned::free() noexcept {
-  if (data != nullptr) on->release_pinned(data);
-  data = nullptr, room = 0;
-}
 
 void device_messages::adopt(std::vector<device::message_lane> lanes) {
   lanes_ = std::move(lanes);
@@ -147,7 +121,7 @@ void device_messages::send(int lane) {
   tag.group = static_cast<std::uint32_t>(lane);
   for (const device::message_lane::piece& p : lanes_[static_cast<std::size_t>(lane)].out) {
     buffer<double> values(p.size);
-    std::copy_n(out_.data + p.at, p.size, values.data());
+    std::copy_n(out_.data() + p.at, p.size, values.data());
     net_.send(p.peer, tag, std::move(values));
   }
 }
@@ -184,7 +158,7 @@ void device_messages::arrived(const step::message& m) {
   const std::vector<device::message_lane::piece>& in = lanes_[lane].in;
   const auto p = std::find_if(in.begin(), in.end(), [&](const auto& piece) { return piece.peer == from; });
   PLX_ASSERT(p != in.end() && m.values.size() == p->size, from, lane);
-  std::copy_n(m.values.data(), p->size, in_.data + in_begin_[lane] + p->at);
+  std::copy_n(m.values.data(), p->size, in_.data() + in_begin_[lane] + p->at);
   ends_[lane]->arrive();
 }
 
@@ -391,9 +365,9 @@ std::vector<double> distributed_device::totals() {
 }
 
 std::vector<mesh::flag> distributed_device::refinement_flags(double weakening, const gravity_field* gravity) {
-  std::vector<std::uint32_t> marks;
+  std::span<const std::uint32_t> marks;
   all_or_none([&] {
-    if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, setup_, weakening));
+    if (on_->values.has_blocks()) marks = on_->values.marks(criteria_of(in_.refinement, setup_, weakening)).words;
   });
   return star::refinement_flags(gas_, in_.refinement, marks, weakening, gravity);
 }

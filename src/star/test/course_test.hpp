@@ -162,6 +162,8 @@ inline void compare(const std::string& problem, const texts& sets, const texts& 
   EXPECT_TRUE(device.sim->finished());
   EXPECT_FALSE(device.sim->is_ahead());
   EXPECT_GE(changed, changes) << problem;
+  EXPECT_EQ(cpu.sim->checks().plans, changed);  // a plan of the whole mesh only where it changes
+  EXPECT_EQ(device.sim->checks().plans, changed);
   if (outcome == nullptr) return;
   const floor_counts& f = device.sim->floors();
   const std::vector<double> end = device.sim->totals();

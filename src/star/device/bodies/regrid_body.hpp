@@ -16,14 +16,15 @@ namespace plx::star::PLX_HYDRO_ISA {
 namespace {
 
 // ---- the criteria of star/refine/refinement.cpp: a group checks the cells of one block. It computes the same numbers
-// to the last bit, and so makes the same decisions.
+// to the last bit, and so makes the same decisions. Phase 0 clears the group's words, phase 1 marks cells, phase 2
+// replaces the block's words if they differ.
 
 template <class Eos>
 struct marks_body {
   using arguments = device::marks_arguments;
-  static constexpr int threads = 128, phases = 1, groups_per_unit = 4;
+  static constexpr int threads = 128, phases = 3, groups_per_unit = 4;
   static constexpr int n_looked_at = 5, i_sound = 5;
-  static std::size_t shared_bytes(const arguments&) { return 0; }
+  static std::size_t shared_bytes(const arguments&) { return 2 * sizeof(std::uint32_t); }
   static int groups(const arguments& a) { return a.n_blocks; }
 
   /// Density, velocities, positive pressure (star/hydro/eos.hpp), sound speed.
@@ -32,7 +33,21 @@ struct marks_body {
   };
 
   template <int phase>
-  PLX_INLINE static void run(const arguments& a, int group, int thread, double*) {
+  PLX_INLINE static void run(const arguments& a, int group, int thread, double* shared) {
+    auto* words = reinterpret_cast<std::uint32_t*>(shared);
+    if constexpr (phase == 0) {
+      if (thread == 0) words[0] = words[1] = 0;
+    } else if constexpr (phase == 1) {
+      mark(a, group, thread, words);
+    } else if (thread == 0) {
+      std::uint32_t* there = a.marks + std::ptrdiff_t{2} * group;
+      if (there[0] == words[0] && there[1] == words[1]) return;
+      there[0] = words[0], there[1] = words[1];
+      raise_to(a.changed, a.turn);
+    }
+  }
+
+  PLX_INLINE static void mark(const arguments& a, int group, int thread, std::uint32_t* words) {
     const device::block_item& block = a.blocks[group];
     const int n = a.n;
     const double marked_above = limit(a, device::dense, block.level);
@@ -72,8 +87,8 @@ struct marks_body {
                          !(sound2 < kept_below * density) && !in_species_range(a, block, x, device::species_kept);
       if (!quiet) all |= device::mark_busy;
     }
-    if (all != 0) set_bits(&a.marks[2 * group], all);
-    if (before != 0) set_bits(&a.marks[2 * group + 1], before);
+    if (all != 0) set_bits(&words[0], all);
+    if (before != 0) set_bits(&words[1], before);
   }
 
   PLX_INLINE static double limit(const arguments& a, device::level_limit which, int level) {

@@ -148,6 +148,40 @@ class device_memory {
   std::size_t room_ = 0;
 };
 
+/// An array in pinned host memory, for machine::copy(); it grows and never shrinks. Thread safety: none. Cost: an
+/// allocation when it grows.
+template <class T>
+class pinned_memory {
+ public:
+  pinned_memory() = default;
+  ~pinned_memory() { free(); }
+  pinned_memory(const pinned_memory&) = delete;
+  pinned_memory& operator=(const pinned_memory&) = delete;
+
+  /// Ensures room for `count` values; the content is lost if the memory grows. Errors: gpu::error; the array is then
+  /// empty.
+  void reserve(machine& on, std::size_t count) {
+    if (count <= room_) return;
+    free();
+    on_ = &on;
+    data_ = static_cast<T*>(on.allocate_pinned(count * sizeof(T)));
+    room_ = count;
+  }
+  T* data() { return data_; }
+  const T* data() const { return data_; }
+
+ private:
+  void free() noexcept {
+    if (data_ != nullptr) on_->release_pinned(data_);
+    data_ = nullptr;
+    room_ = 0;
+  }
+
+  machine* on_ = nullptr;
+  T* data_ = nullptr;
+  std::size_t room_ = 0;
+};
+
 }  // namespace plx::star::device
 
 namespace plx::star {

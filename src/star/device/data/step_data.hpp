@@ -347,7 +347,9 @@ struct marks_arguments {
   const double* inflow = nullptr;
   const double* given = nullptr;  ///< none between steps
   const block_item* blocks = nullptr;
-  std::uint32_t* marks = nullptr;  ///< two by position
+  std::uint32_t* marks = nullptr;    ///< two by position; those of the check before are replaced
+  std::uint64_t turn = 0;            ///< number of the check, from 1
+  std::uint64_t* changed = nullptr;  ///< becomes `turn` if a word differs from the one that it replaces
 };
 
 /// A new block that covers an eighth of an old one.

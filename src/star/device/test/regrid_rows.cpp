@@ -31,6 +31,8 @@ operation_cost place_marks(const gas_case& g, operation_data& d, std::vector<mar
   a.inflow = d.input<double>(g.inflow());
   a.blocks = d.input<block_item>(g.tables.blocks);
   a.marks = d.in_out<std::uint32_t>(std::vector<std::uint32_t>(2 * g.tables.blocks.size(), 0));
+  a.turn = 5;
+  a.changed = d.in_out<std::uint64_t>(std::vector<std::uint64_t>{4});
   items.push_back(a);
   return {400.0 * g.doubles() / g.n_var, 8.0 * g.doubles() + 8.0 * g.blocks()};
 }

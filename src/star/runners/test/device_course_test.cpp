@@ -72,6 +72,36 @@ TEST(DeviceCourse, LinearWaveWithRefinedRegion) {
           {}, 0);
 }
 
+TEST(DeviceCourse, EqualMarksAreReadOnce) {
+  const texts sets{"mesh.max_level=1",          "mesh.root_blocks=[2,2,2]",
+                   "refinement.gradient_of=[]", "refinement.regions=[-0.4,-0.1,-0.4,-0.1,-0.4,-0.1,1]",
+                   "refinement.interval=2",     "run.max_steps=16"};
+  compare("sedov", sets, {}, 0);
+  one_run device("sedov", on_device(sets));
+  device.sim->start();
+  while (!device.sim->finished()) ASSERT_TRUE(device.sim->step());
+  EXPECT_EQ(device.sim->checks().made, 8);
+  EXPECT_EQ(device.sim->checks().plans, 0);
+  EXPECT_EQ(device.sim->checks().marks_read, 1);
+}
+
+// A steep gas at rest. The fine blocks request coarsening, which happens at the third of three checks with the same
+// marks; the coarse ones request refinement; the slopes of prolongation then keep the fine ones.
+TEST(DeviceCourse, RequestsOfEqualMarksAreCounted) {
+  const texts sets{"mesh.max_level=1",       "mesh.root_blocks=[2,2,2]",         "expressions.density=exp(4*x)",
+                   "expressions.pressure=1", "refinement.gradient_of=[\"rho\"]", "refinement.gradient_refine=0.2",
+                   "refinement.interval=1",  "refinement.coarsen_after=3",       "run.t_end=1",
+                   "run.max_steps=12"};
+  compare("expressions", sets, {}, 2);
+  one_run device("expressions", on_device(sets));
+  device.sim->start();
+  EXPECT_EQ(device.sim->state().mesh.block_count(), 64u);
+  while (!device.sim->finished()) ASSERT_TRUE(device.sim->step());
+  EXPECT_EQ(device.sim->checks().made, 12);
+  EXPECT_EQ(device.sim->checks().plans, 2);
+  EXPECT_EQ(device.sim->checks().marks_read, 3);  // the first of each mesh
+}
+
 TEST(DeviceCourse, UniformMeshToItsEndWithSomeHistoryRows) {
   compare("sedov",
           {"mesh.root_blocks=[2,2,2]", "run.t_end=0.1", "output.history_interval=3", "output.mesh_interval=0.03",
