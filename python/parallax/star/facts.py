@@ -177,10 +177,11 @@ class Facts:
     @cached_property
     def variable(self) -> str:
         """The variable shown in the planes: the density, or the first species if the density is nearly constant."""
-        if self.last is None or "s0" not in self.last.variables:
+        first = next(iter(self.last.variables[5:]), None) if self.last is not None else None
+        if first is None:
             return "rho"
-        rho, species = (self.last.slice(name).values for name in ("rho", "s0"))
-        return "s0" if np.ptp(rho) < 1e-2 * np.max(np.abs(rho)) and np.ptp(species) > 0.1 else "rho"
+        rho, species = (self.last.slice(name).values for name in ("rho", first))
+        return first if np.ptp(rho) < 1e-2 * np.max(np.abs(rho)) and np.ptp(species) > 0.1 else "rho"
 
     @cached_property
     def cost(self):

@@ -56,6 +56,11 @@ class Ranges:
     cost: tuple | None
 
 
+def weights_of(mesh) -> dict:
+    """{variable: atomic masses per particle} of the species, if the run has species.weights."""
+    return {key[7:]: float(weight) for key, weight in mesh.file.attrs.items() if key.startswith("Weight_")}
+
+
 class Frame:
     """The planes of one mesh file, "face" (z = the middle) and "edge" (along the line of centres of the stars, or the x
     axis). images: {(quantity, plane): [vertical][horizontal]}; the cost is in µs. Extents are relative to the centre."""
@@ -73,6 +78,8 @@ class Frame:
             self.extents[plane] = section.extent
             self.images["density", plane] = section.image("rho")
             self.images["temperature", plane] = section.image("press") / self.images["density", plane]
+            if weights := weights_of(mesh):
+                self.images["temperature", plane] /= sum(section.image(name) / weight for name, weight in weights.items())
             if cost is not None:
                 self.images["cost", plane] = section.of_blocks(1e6 * cost)
         self.outlines = mesh.plane("z", float(view.centre[2])).outlines() - view.centre[:2]
@@ -135,8 +142,9 @@ class Units:
 
     @property
     def temperature(self) -> tuple:
-        """p / rho, which is k T / (mu m_u) of an ideal gas: then in kelvin if the run has eos.molecular_weight. The total
-        pressure of other gas has the parts of electrons or radiation, so it never is in kelvin."""
+        """p / rho, which is k T / (mu m_u) of an ideal gas: then in kelvin if the run has eos.molecular_weight, or, times
+        the mean weight of each cell, species.weights. The total pressure of other gas has the parts of electrons or
+        radiation, so it never is in kelvin."""
         if self.ideal and self.kelvin:
             return self.kelvin, "p/ρ, temperature of an ideal gas (K)"
         factor = (self.length / self.time) ** 2 if self.length else 1.0

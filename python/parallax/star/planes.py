@@ -6,6 +6,7 @@ blocks draw in about the time of 10^2.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import partial
 
@@ -67,12 +68,18 @@ def needs_log(images) -> bool:
 
 
 _labels = {"rho": "density ρ", "press": "pressure p"}
+_no_species = re.compile(
+    r"(rho|vel|press|density|velocity|pressure|momentum|energy|internal_energy|kinetic_energy|speed|p_over_rho|sound_speed|mach"
+    r"|vorticity|level|temperature|potential|acceleration)(\d|_[xyz])?"
+)
 
 
 def label_of(cut) -> str:
-    """'density ρ (code units)', 'species 0 (mass fraction)' for the variable of a slice."""
+    """'density ρ (code units)', 'species 0 (mass fraction)', 'helium (mass fraction)' for the variable of a slice."""
     if cut.name[:1] == "s" and cut.name[1:].isdigit():
         return f"species {cut.name[1:]} (mass fraction)"
+    if not _no_species.fullmatch(cut.name):
+        return f"{cut.name} (mass fraction)"
     return f"{_labels.get(cut.name, cut.name)} (code units)"
 
 

@@ -45,6 +45,12 @@ def test_drift_without_rows_or_with_zero_total():
     assert analysis.drift(history(species_0=[0, 3]), "species_0").tolist() == [0, 3]
 
 
+def test_species_with_names_are_conserved_totals():
+    table = history(mass=[2, 2], energy=[1, 1], helium=[1, 1], gravity_energy=[0, 0], out_mass=[0, 0], out_energy=[0, 0],
+                    out_helium=[0, 0])
+    assert analysis.conserved_names(table) == ["mass", "energy", "helium"]
+
+
 def test_the_energy_of_gravity_counts_without_regrids():
     table = history(
         step=[0, 1, 2, 3], energy=[8.0, 7.0, 6.0, 6.25], gravity_energy=[0, -3, -2.5, -2.25],

@@ -11,7 +11,7 @@ from parallax.star import sheet as sheet_module
 from parallax.star.athdf import Mesh
 from parallax.star.cross_section import CrossSection
 from parallax.star.facts import Facts
-from parallax.star.film import Mp4, Units, eos_of, nice_length
+from parallax.star.film import Frame, Mp4, Units, View, eos_of, nice_length
 from parallax.star.orbits import orbit_picture, read_orbits, wave_picture
 from parallax.star.parts import Physics
 from parallax.star.run import Run
@@ -143,6 +143,25 @@ def test_only_an_ideal_gas_is_shown_in_kelvin(tmp_path, kind):
         factor, label = Units(mesh, eos_of(run)).temperature
     expected = (1.4e7, "(K)") if kind == "ideal" else (1e14, "p/ρ (cm² s$^{-2}$)")
     assert factor == pytest.approx(expected[0]) and label.endswith(expected[1])
+
+
+def test_species_with_weights_give_the_temperature_of_the_mixture(tmp_path):
+    def mixture(x, y, z):
+        share = 0.5 + 0.4 * x + 0 * y * z
+        return {"rho": 1 + 0 * share, "press": 3 + 0 * share, "helium": share, "carbon": 1 - share}
+
+    write_frames(tmp_path, ())
+    path = tmp_path / "mesh" / "two_stars.00000.athdf"
+    leaves = [(0, (x, y, 0)) for x in range(2) for y in range(2)]
+    synthetic.write_mesh(path, leaves, mixture, 8, 0.0, 1, {}, root=(2, 2, 1), lower=(-1, -1, -0.5), upper=(1, 1, 0.5))
+    view = View(np.zeros(3), np.array([0.9, 0.9, 0.4]))
+    with synthetic.h5py.File(path, "a") as file:
+        file.attrs.update({"Weight_helium": 1.25, "Weight_carbon": 2.0})
+    with Run(tmp_path).mesh(0) as mesh:
+        found = Frame(mesh, None, view, 0.0).images["temperature", "face"]
+        share = CrossSection(mesh, view.centre, (1, 0, 0), (0, 1, 0), 0.9, 0.9).image("helium")
+    assert np.ptp(share) > 0.3
+    assert found == pytest.approx(3 / (share / 1.25 + (1 - share) / 2))
 
 
 def test_frames_go_to_ffmpeg_and_its_error_is_reported(tmp_path):

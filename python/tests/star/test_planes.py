@@ -40,6 +40,9 @@ def test_mass_fractions_go_from_zero_to_one(tmp_path):
     layer = planes.physics_layer(cut)
     assert (layer.low, layer.high, layer.log) == (0, 1, False)
     assert planes.name_of(cut) == "Species 0"
+    named = cut_of(tmp_path, "helium", [0, 0, 0, 0, 0, 0, 0.5, 0.7])
+    assert planes.label_of(named) == "helium (mass fraction)" and planes.name_of(named) == "Helium"
+    assert planes.label_of(cut_of(tmp_path, "vel2", [1] * 8)) == "vel2 (code units)"
 
 
 def test_one_disturbed_block_does_not_hide_the_others(tmp_path):

@@ -59,7 +59,7 @@ class block_rays {
         axis_(axis),
         least_density_(o.least_density),
         per_depth_(o.opacity * s.code_units.cgs_of(dimensions::density) * s.code_units.length_cm),
-        variables_(find_variables(std::vector<std::string>{"density", "temperature"}, 0).value()) {}
+        variables_(find_variables(std::vector<std::string>{"density", "temperature"}, s.species).value()) {}
 
   std::size_t columns() const { return n_ * n_; }
   std::size_t numbers() const { return 3 * columns(); }

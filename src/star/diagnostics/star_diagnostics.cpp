@@ -114,8 +114,8 @@ void star_diagnostics::list_columns() {
       columns_.push_back({star + "temperature_max", "K", "largest temperature", setup_.kelvin});
     else
       add(star + "temperature_max", {2, 0, -2}, "largest k T / (mu m_u): the thermal pressure over the density");
-    for (int x = 0; x < setup_.hydro.n_species; ++x)
-      add(fmt::format("{}species_{}", star, x), d::mass, "of this species in the star");
+    for (const std::string& name : setup_.species.names)
+      add(star + (name.starts_with("species_") ? name : "species_" + name), d::mass, "of this species in the star");
   }
   for (std::size_t a = 1; a <= stars_.size(); ++a)
     for (std::size_t b = a + 1; b <= stars_.size(); ++b) {
@@ -161,6 +161,7 @@ void star_diagnostics::sum_all(const found_stars& found, const gravity_field& gr
   const int cells = g_.now.cells();
   const hydro_parameters& hydro = setup_.hydro;
   const equation_of_state eos(hydro.eos);
+  const species_list& species = setup_.species;
   const auto of_block = [&](mesh::slot_id slot, block_sums& to) {
     const double width = g_.mesh.cell_width(slot), volume = width * width * width;
     const double *u = g_.now.block(slot), *field = gravity.values(slot);
@@ -195,7 +196,8 @@ void star_diagnostics::sum_all(const found_stars& found, const gravity_field& gr
         to.add(at + species_of_star + i, volume * u[(i_species + static_cast<int>(i)) * cells + c]);
       to.raise(3 * star, w.density);
       to.raise(3 * star + 1, w.pressure);
-      to.raise(3 * star + 2, eos.gas_temperature(w.density, eos.thermal_energy(w.density, e)));
+      const double weight = species.weights.empty() ? 1.0 : species.mean_weight(w.fraction.data());
+      to.raise(3 * star + 2, weight * eos.gas_temperature(w.density, eos.thermal_energy(w.density, e)));
     });
   };
   const cell_sums all = sum_over_cells(g_, workers_, of_whole + 6, 3 * stars, of_block);

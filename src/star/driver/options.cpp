@@ -9,6 +9,7 @@
 #include "star/gravity/self_gravity.hpp"
 #include "star/hydro/stage.hpp"
 #include "star/output/analysis.hpp"
+#include "star/output/series/variables.hpp"
 #include "star/problems/registry.hpp"
 #include "star/sources/source_terms.hpp"
 #include "star/step/gas_step.hpp"
@@ -154,6 +155,7 @@ void input::describe() {
   run.describe(table);
   grid.describe(table);
   hydro.describe(table);
+  species.describe(table);
   gravity.describe(table);
   point_mass.describe(table);
   driving.describe(table);
@@ -323,6 +325,31 @@ result<eos_options> in_units(eos_options o, const units& u) {
   return o;
 }
 
+// Errors: names or weights that do not fit the problem, names of other columns or variables, weights that no
+// temperature takes.
+result<species_list> species_of(const species_options& o, int count, const eos_options& eos, const units& u) {
+  auto made = o.make(count);
+  if (!made) return made.error();
+  const std::vector<output_variable> variables = all_variables();
+  for (const std::string& name : o.names)
+    if (is_column_of_history(name) || std::any_of(variables.begin(), variables.end(), [&](const output_variable& v) {
+          return v.name == name || v.name_in_mesh == name;
+        }))
+      return error{
+          fmt::format("species.names: expected names that no variable or column of history.csv has, found '{}'", name)};
+  if (o.weights.empty()) return made;
+  if (!u.known)
+    return error{
+        "species.weights: expected [units], from which kelvin follow, found none; add them, or leave the "
+        "weights out"};
+  if (eos.kind == "stiffened" || eos.kind == "radiation")
+    return error{
+        fmt::format("species.weights: expected eos.kind = \"ideal\" or \"white_dwarf\", found \"{}\", whose "
+                    "temperature does not follow from the weights of its particles",
+                    eos.kind)};
+  return made;
+}
+
 }  // namespace
 
 result<setup> input::prepare() {
@@ -355,8 +382,9 @@ result<setup> input::prepare() {
                     point_mass.mass)};
   if (auto fine = tracers.check(*problem); !fine) return fine.error();
   if (auto fine = output.check(run.t_end); !fine) return fine.error();
-  if (auto fine = check_series(output.series, *box, problem->species_count(), run.t_end, gravity.self); !fine)
-    return fine.error();
+  const auto kinds = species_of(species, problem->species_count(), hydro.eos, *code_units);
+  if (!kinds) return kinds.error();
+  if (auto fine = check_series(output.series, *box, *kinds, run.t_end, gravity.self); !fine) return fine.error();
   for (std::size_t i = 0; i < output.series.size(); ++i)
     if (output.series[i].kind == "tracers" && tracers.number == 0)
       return error{
@@ -395,7 +423,11 @@ result<setup> input::prepare() {
 
   setup s{*box,     *parameters, hydro.time_integrator(), hydro.courant_number(), {}, *code_units, problem->modules(),
           constant, time_unit};
-  if (hydro.eos.molecular_weight > 0.0) s.kelvin = 1.0 / code_units->gas_constant(hydro.eos.molecular_weight);
+  s.species = *kinds;
+  if (!kinds->weights.empty())
+    s.kelvin = 1.0 / code_units->gas_constant(1.0);
+  else if (hydro.eos.molecular_weight > 0.0)
+    s.kelvin = 1.0 / code_units->gas_constant(hydro.eos.molecular_weight);
   if (hydro.eos.kind == "radiation" && code_units->known) s.kelvin = 1.0 / parameters->eos.gas_constant;
   if (auto fine = light.check(s.kelvin, *box); !fine) return fine.error();
   if (gravity.self || point_mass.mass > 0.0 || parameters->spin)
@@ -444,6 +476,9 @@ result<setup> input::prepare() {
                     run.device)};
   if (auto fine = check_modules(s.scheme, s.modules); !fine)
     return error{fmt::format("problem \"{}\": {}", problem_name, fine.error().message)};
+  for (const std::string& sum : sum_names(s.modules))
+    if (std::find(s.species.names.begin(), s.species.names.end(), sum) != s.species.names.end())
+      return error{fmt::format("species.names: expected names that no sum of additional physics has, found '{}'", sum)};
   return s;
 }
 

@@ -19,6 +19,7 @@
 #include "mesh/tree/domain.hpp"
 #include "star/gravity/options.hpp"
 #include "star/hydro/options.hpp"
+#include "star/hydro/species.hpp"
 #include "star/output/series/series_list.hpp"
 #include "star/problems/problem.hpp"
 #include "star/refine/refinement.hpp"
@@ -117,7 +118,9 @@ struct setup {
   std::vector<const step_module*> modules;  ///< additional physics; they outlive what is made of the setup
   double gravitational_constant = 0.0;      ///< code units; 0: none is known
   double time_unit = 1.0;                   ///< run.time_unit in code time
-  double kelvin = 0.0;  ///< kelvin per code unit of equation_of_state::gas_temperature(); 0: unknown
+  double kelvin = 0.0;  ///< kelvin per code unit of equation_of_state::gas_temperature(), or of that times the mean
+                        ///< weight of the species if they have weights; 0: unknown
+  species_list species{};
 };
 
 class input {
@@ -144,6 +147,7 @@ class input {
   run_options run;
   mesh::mesh_options grid;
   hydro_options hydro;
+  species_options species;
   gravity::gravity_options gravity;
   gravity::point_mass_options point_mass;
   driving_options driving;

@@ -92,8 +92,9 @@ equation_of_state::kernel_values equation_of_state::of_thermal_energy(double den
   });
 }
 
-std::vector<mesh::field_info> fields_of(const hydro_parameters& p) {
+std::vector<mesh::field_info> fields_of(const hydro_parameters& p, std::span<const std::string> species) {
   PLX_ASSERT(p.n_species >= 0 && p.n_species <= max_species, p.n_species);
+  PLX_ASSERT(species.empty() || species.size() == static_cast<std::size_t>(p.n_species), species.size());
   constexpr const char* axis_names[] = {"x", "y", "z"};
   std::vector<mesh::field_info> all;
   const auto add_vector = [&](const std::string& name, mesh::field_kind kind, mesh::quantity role,
@@ -111,7 +112,9 @@ std::vector<mesh::field_info> fields_of(const hydro_parameters& p) {
   all.push_back({.name = "Etot", .role = mesh::quantity::energy, .total = "energy"});
   all.push_back({.name = "tau"});
   for (int s = 0; s < p.n_species; ++s)
-    all.push_back({.name = "rs" + std::to_string(s), .limiter_group = 0, .total = "species_" + std::to_string(s)});
+    all.push_back({.name = "rs" + std::to_string(s),
+                   .limiter_group = 0,
+                   .total = species.empty() ? "species_" + std::to_string(s) : species[static_cast<std::size_t>(s)]});
   if (p.spin) add_vector("spin", mesh::field_kind::axial, mesh::quantity::other, "total_angular_momentum_");
   return all;
 }

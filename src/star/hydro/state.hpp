@@ -13,6 +13,8 @@
 
 #include <array>
 #include <cstddef>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -69,8 +71,9 @@ class equation_of_state {
 
 // ---- fields and conversions
 
-/// The registry of a gas: dens mom1 mom2 mom3 Etot tau rs0 rs1 ... spin1 spin2 spin3, in the order above.
-std::vector<mesh::field_info> fields_of(const hydro_parameters& p);
+/// The registry of a gas: dens mom1 mom2 mom3 Etot tau rs0 rs1 ... spin1 spin2 spin3, in the order above. `species`:
+/// the names of the integrals of the species, by default species_0, ...
+std::vector<mesh::field_info> fields_of(const hydro_parameters& p, std::span<const std::string> species = {});
 
 /// One cell in primitive variables.
 struct primitive {

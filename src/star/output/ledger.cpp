@@ -47,7 +47,7 @@ const char* name_of(ledger_row::rule r) {
 ledger::ledger(const input& in, const setup& s)
     : in_(in),
       setup_(s),
-      fields_(fields_of(s.hydro)),
+      fields_(fields_of(s.hydro, s.species.names)),
       sums_(sum_names(s.modules)),
       has_gravity_(in.gravity.self),
       has_point_mass_(in.point_mass.mass > 0.0),

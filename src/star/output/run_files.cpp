@@ -68,7 +68,7 @@ run_files::run_files(simulation& sim, const run_request& request)
       request_(request),
       folder_(request.out),
       measured_(is_root(net()) ? folder_.path() : folder_.folder_of(net().here())),
-      series_(sim.options().output.series, sim.settings().hydro.n_species, sim.settings().time_unit),
+      series_(sim.options().output.series, sim.settings().species, sim.settings().time_unit),
       window_(std::make_unique<trace_window>(sim.tasks().recorder(),
                                              sim.tasks().options().measure->trace ? trace_window::steps::nothing
                                              : request.trace                      ? trace_window::steps::all

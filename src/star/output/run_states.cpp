@@ -31,10 +31,15 @@ namespace plx::star {
 
 namespace {
 
-/// The sizes of the code units, and of that of the temperature in kelvin if it is known, as attributes of files.
+/// The sizes of the code units, and of that of the temperature in kelvin if it is known, and the weights of species by
+/// the names of their variables, as attributes of files.
 std::vector<std::pair<std::string, double>> attributes_of(const setup& s) {
   auto all = star::attributes_of(s.code_units);
   if (s.kelvin > 0.0) all.emplace_back("TemperatureUnit", s.kelvin);
+  const std::vector<output_variable> variables = variables_of_mesh_files(s.species);
+  for (std::size_t i = 0; i < s.species.weights.size(); ++i)
+    all.emplace_back("Weight_" + variables[variables.size() - s.species.weights.size() + i].name_in_mesh,
+                     s.species.weights[i]);
   return all;
 }
 
@@ -165,7 +170,7 @@ result<void> run_files::write_mesh() {
   sim_.fetch();
   const std::string path = folder_.mesh_file(summary_.problem, next_mesh_);
   sim_.collect_costs();
-  const mesh_content content{variables_of_mesh_files(sim_.settings().hydro.n_species),
+  const mesh_content content{variables_of_mesh_files(sim_.settings().species),
                              sim_.options().output.precision == "single"};
   if (auto written = write_mesh_to(path, content, measure_idle()); !written) return written;
   log_info("step {}, time {:g}: wrote {}", sim_.steps(), sim_.time(), path);

@@ -35,9 +35,9 @@ gas::gas(const setup& s, step::exchange& with)
     : net(with),
       mesh(s.domain),
       parts(equal_parts(mesh, with.count())),
-      now(fields_of(s.hydro), s.domain.block_size),
-      stage_a(fields_of(s.hydro), s.domain.block_size),
-      stage_b(fields_of(s.hydro), s.domain.block_size),
+      now(fields_of(s.hydro, s.species.names), s.domain.block_size),
+      stage_a(fields_of(s.hydro, s.species.names), s.domain.block_size),
+      stage_b(fields_of(s.hydro, s.species.names), s.domain.block_size),
       sides(s.sides),
       reach(s.hydro.scheme == hydro_scheme::full3d || s.hydro.spin ? mesh::reach::full : mesh::reach::faces),
       spin(spin_variable(s.hydro)) {

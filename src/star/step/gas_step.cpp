@@ -54,14 +54,22 @@ constexpr std::string_view history_columns[] = {"step",
                                                 "floors_pressure",
                                                 "floors_input"};
 
+}  // namespace
+
+bool is_column_of_history(std::string_view name) {
+  return std::count(std::begin(history_columns), std::end(history_columns), name) > 0 || name.starts_with("out_") ||
+         name.starts_with("from_floors_");
+}
+
+namespace {
+
 result<void> check_sums(const std::vector<std::string>& names) {
   for (auto n = names.begin(); n != names.end(); ++n) {
     const auto fits = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; };
     if (n->empty() || !std::all_of(n->begin(), n->end(), fits) || (n->front() >= '0' && n->front() <= '9'))
       return error{
           fmt::format("additional physics: expected sums named by lower-case letters, digits and _, found '{}'", *n)};
-    if (std::count(std::begin(history_columns), std::end(history_columns), *n) > 0 || n->starts_with("out_") ||
-        n->starts_with("from_floors_") || n->starts_with("species_"))
+    if (is_column_of_history(*n) || n->starts_with("species_"))
       return error{fmt::format(
           "additional physics: expected a sum with another name than the columns of history.csv, found '{}'", *n)};
     if (std::count(names.begin(), n, *n) > 0)

@@ -7,6 +7,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "mesh/field/field_info.hpp"
@@ -160,6 +161,8 @@ constexpr int state_place(int stage) { return stage == 0 ? 0 : 1 + (stage - 1) %
 /// last.
 void set_stage(const integrator& scheme, int stage, pass_view& view);
 
+/// Is this the name of a column of history.csv, apart from those of species and of sums of modules?
+bool is_column_of_history(std::string_view name);
 /// The names of the sums of all modules.
 std::vector<std::string> sum_names(std::span<const step_module* const> modules);
 /// For each of these, step_module::sums_accumulate().

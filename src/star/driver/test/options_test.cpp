@@ -124,6 +124,33 @@ TEST(InputUnits, ASizeOfKelvinFollowsFromTheMolecularWeight) {
   EXPECT_EQ(with_eos({})->prepare()->kelvin, 0.0);
 }
 
+TEST(InputUnits, SpeciesHaveNamesAndWeights) {
+  const auto mixture = [](std::vector<std::string> more, bool in_units = true) {
+    more.insert(more.begin(), {"problem.name=expressions", "expressions.species=[\"0.25\",\"0.75\"]"});
+    return with_eos(more, in_units);
+  };
+  const auto s = mixture({"species.names=[\"helium\",\"carbon\"]", "species.weights=[1.3333,1.7143]"})->prepare();
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_THAT(s->species.names, testing::ElementsAre("helium", "carbon"));
+  // Kelvin are those of k T / m_u.
+  EXPECT_NEAR(s->code_units.to_code(0.6 * 1.38575e15, {2, 0, -2}) * s->kelvin, 1e7, 1e3);
+  EXPECT_THAT(mixture({})->prepare()->species.names, testing::ElementsAre("species_0", "species_1"));
+
+  const auto error_of = [&](const std::vector<std::string>& sets, bool in_units = true) {
+    const auto wrong = mixture(sets, in_units)->prepare();
+    return wrong ? std::string() : wrong.error().message;
+  };
+  EXPECT_EQ(error_of({"species.names=[\"helium\"]"}),
+            "species.names: expected 2, one per species of the problem, found 1");
+  for (const char* taken : {"density", "rho", "mass", "out_mass", "step"})
+    EXPECT_EQ(
+        error_of({fmt::format("species.names=[\"a\",\"{}\"]", taken)}),
+        fmt::format("species.names: expected names that no variable or column of history.csv has, found '{}'", taken));
+  EXPECT_THAT(error_of({"species.weights=[1.0,4.0]"}, false), HasSubstr("species.weights: expected [units]"));
+  EXPECT_THAT(error_of({"species.weights=[1.0,4.0]", "eos.kind=radiation", "eos.molecular_weight=0.6"}),
+              HasSubstr("found \"radiation\", whose temperature does not follow"));
+}
+
 TEST(InputUnits, ConstantsThatDoNotFitAreRefused) {
   const auto error_of = [](const std::vector<std::string>& sets, bool in_units = true) {
     const auto s = with_eos(sets, in_units)->prepare();

@@ -37,7 +37,7 @@ class block_maps {
         is_slice_(s.kind == "slice"),
         by_mass_(s.kind == "projection" && s.weighted_by_mass()),
         variables_(variables.begin(), variables.end()) {
-    if (by_mass_) variables_.push_back(all_variables(0)[0]);  // the density, for the weights
+    if (by_mass_) variables_.push_back(all_variables()[0]);  // the density, for the weights
     const mesh::domain& box = g.mesh.box();
     const auto a = static_cast<std::size_t>(s.axis_index());
     from_lower_ = (s.position_in(box) - box.lower[a]) / box.cell_width(0);
@@ -232,7 +232,7 @@ class shell_adder {
         count_(variables.size()),
         edges_(s.edges_in(g.mesh.box())),
         variables_(variables.begin(), variables.end()) {
-    variables_.push_back(all_variables(0)[0]);  // the density
+    variables_.push_back(all_variables()[0]);  // the density
   }
 
   const std::vector<double>& edges() const { return edges_; }

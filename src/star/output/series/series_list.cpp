@@ -23,8 +23,8 @@ void series_options::describe(config_table& t) {
                  "profile: means over spherical shells; tracers: a row for each of tracers.number",
          .choices = {"mesh", "slice", "projection", "profile", "tracers"}});
   std::string names;
-  for (const output_variable& v : all_variables(0)) names += (names.empty() ? "" : ", ") + v.name;
-  t.add(key + "variables", variables, {.help = "among " + names + ", species_N"});
+  for (const output_variable& v : all_variables()) names += (names.empty() ? "" : ", ") + v.name;
+  t.add(key + "variables", variables, {.help = "among " + names + ", species_N or the name of a species"});
   t.add(
       key + "every_time", every_time,
       {.unit = "run.time_unit", .help = "between files; the first step that reaches a multiple writes one", .min = 0});
@@ -94,7 +94,8 @@ namespace {
 /// Checks one series; the messages of its functions do not contain its name.
 class checker {
  public:
-  checker(const series_options& s, const mesh::domain& box, int n_species) : s_(s), box_(box), n_species_(n_species) {}
+  checker(const series_options& s, const mesh::domain& box, const species_list& species)
+      : s_(s), box_(box), species_(species) {}
 
   result<void> all(double t_end) const {
     if (!is_identifier(s_.name))
@@ -103,7 +104,7 @@ class checker {
     for (auto v = s_.variables.begin(); v != s_.variables.end(); ++v)
       if (std::find(s_.variables.begin(), v, *v) != v)
         return error{fmt::format("variables: expected each once, found '{}' twice", *v)};
-    if (auto known = find_variables(s_.variables, n_species_); !known) return known.error();
+    if (auto known = find_variables(s_.variables, species_); !known) return known.error();
     for (const auto& part : {cadence(t_end), only_where_used(), pixels(), shells()})
       if (!part) return part;
     return {};
@@ -167,19 +168,19 @@ class checker {
 
   const series_options& s_;
   const mesh::domain& box_;
-  int n_species_;
+  const species_list& species_;
 };
 
 }  // namespace
 
-result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, int n_species, double t_end,
-                          bool self_gravity) {
+result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, const species_list& species,
+                          double t_end, bool self_gravity) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     series_options& s = all[i];
     if (s.name.empty()) s.name = fmt::format("{}_{}", s.kind, i + 1);
     const std::string which = fmt::format("output.series, number {} ('{}'): ", i + 1, s.name);
-    if (auto fine = checker(s, box, n_species).all(t_end); !fine) return error{which + fine.error().message};
-    for (const output_variable& v : find_variables(s.variables, n_species).value())
+    if (auto fine = checker(s, box, species).all(t_end); !fine) return error{which + fine.error().message};
+    for (const output_variable& v : find_variables(s.variables, species).value())
       if (v.needs_gravity() && !self_gravity)
         return error{fmt::format("{}variable '{}': expected gravity.self = true, found false", which, v.name)};
     const auto same = std::find_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(i),
@@ -194,12 +195,12 @@ const char* output_series::ending() const {
   return options.kind == "mesh" ? ".athdf" : options.kind == "profile" || options.kind == "tracers" ? ".csv" : ".h5";
 }
 
-series_list::series_list(const std::vector<series_options>& all, int n_species, double time_unit) {
+series_list::series_list(const std::vector<series_options>& all, const species_list& species, double time_unit) {
   for (const series_options& s : all) {
     output_series& one = all_.emplace_back();
     one.options = s;
     one.interval = s.every_time * time_unit;
-    one.variables = find_variables(s.variables, n_species).value();
+    one.variables = find_variables(s.variables, species).value();
   }
 }
 

@@ -60,8 +60,8 @@ struct series_options {
 
 /// Checks all series, and names those without a name. `self_gravity`: gravity.self. Errors: one line with the number of
 /// the series and its name.
-result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, int n_species, double t_end,
-                          bool self_gravity = false);
+result<void> check_series(std::vector<series_options>& all, const mesh::domain& box, const species_list& species,
+                          double t_end, bool self_gravity = false);
 
 struct output_series {
   series_options options;
@@ -78,7 +78,7 @@ struct output_series {
 class series_list {
  public:
   /// Requires: check_series().
-  series_list(const std::vector<series_options>& all, int n_species, double time_unit = 1.0);
+  series_list(const std::vector<series_options>& all, const species_list& species, double time_unit = 1.0);
 
   bool empty() const { return all_.empty(); }
   std::vector<output_series>& all() { return all_; }

@@ -14,7 +14,7 @@
 
 namespace plx::star {
 
-std::vector<output_variable> all_variables(int n_species) {
+std::vector<output_variable> all_variables(const species_list& species) {
   using k = variable_kind;
   namespace d = dimensions;
   constexpr dimension per_time{0, 0, -1}, speed2{2, 0, -2};
@@ -29,7 +29,11 @@ std::vector<output_variable> all_variables(int n_species) {
   add("density", "rho", d::density, k::density);
   add_axes("velocity", "vel", d::velocity, k::velocity);
   add("pressure", "press", d::pressure, k::pressure);
-  for (int s = 0; s < n_species; ++s) add(fmt::format("species_{}", s), fmt::format("s{}", s), d::none, k::species, s);
+  const species_list numbered = species_list::numbered(static_cast<int>(species.names.size()));
+  for (std::size_t s = 0; s < species.names.size(); ++s) {
+    const std::string& name = species.names[s];
+    add(name, name == numbered.names[s] ? fmt::format("s{}", s) : name, d::none, k::species, static_cast<int>(s));
+  }
   add_axes("momentum", "", d::momentum, k::momentum);
   add("energy", "", d::pressure, k::energy);
   add("internal_energy", "", d::pressure, k::internal_energy);
@@ -41,13 +45,14 @@ std::vector<output_variable> all_variables(int n_species) {
   add_axes("vorticity", "", per_time, k::vorticity);
   add("level", "", d::none, k::level);
   add("temperature", "", speed2, k::temperature);
+  if (!species.weights.empty()) all.back().mixture = species;
   add("potential", "", speed2, k::potential);
   add_axes("acceleration", "", {1, 0, -2}, k::acceleration);
   return all;
 }
 
-result<std::vector<output_variable>> find_variables(std::span<const std::string> names, int n_species) {
-  const std::vector<output_variable> known = all_variables(n_species);
+result<std::vector<output_variable>> find_variables(std::span<const std::string> names, const species_list& species) {
+  const std::vector<output_variable> known = all_variables(species);
   std::vector<output_variable> found;
   for (const std::string& name : names) {
     const auto v = std::find_if(known.begin(), known.end(), [&](const output_variable& x) { return x.name == name; });
@@ -72,9 +77,9 @@ bool need_gravity(std::span<const output_variable> variables) {
   return std::any_of(variables.begin(), variables.end(), [](const output_variable& v) { return v.needs_gravity(); });
 }
 
-std::vector<output_variable> variables_of_mesh_files(int n_species) {
-  std::vector<output_variable> all = all_variables(n_species);
-  all.resize(static_cast<std::size_t>(5 + n_species));
+std::vector<output_variable> variables_of_mesh_files(const species_list& species) {
+  std::vector<output_variable> all = all_variables(species);
+  all.resize(5 + species.names.size());
   return all;
 }
 
@@ -108,8 +113,11 @@ double value_of(const output_variable& v, const equation_of_state& eos, const pr
       return speed() / eos.sound_speed(w.density, w.pressure);
     case variable_kind::species:
       return w.fraction[v.index];
-    case variable_kind::temperature:
-      return eos.gas_temperature(w.density, eos.thermal_energy(w.density, eos.internal_energy(w.density, w.pressure)));
+    case variable_kind::temperature: {
+      const double per_particle =
+          eos.gas_temperature(w.density, eos.thermal_energy(w.density, eos.internal_energy(w.density, w.pressure)));
+      return v.mixture.weights.empty() ? per_particle : per_particle * v.mixture.mean_weight(w.fraction.data());
+    }
     case variable_kind::vorticity:
     case variable_kind::level:
     case variable_kind::potential:

@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "mesh/tree/block_mesh.hpp"
+#include "star/hydro/species.hpp"
 #include "star/units/units.hpp"
 
 namespace plx::star {
@@ -44,6 +45,7 @@ struct output_variable {
   dimension unit;
   variable_kind kind = variable_kind::density;
   int index = 0;
+  species_list mixture{};  ///< of the temperature of a gas whose species have weights: it is k T / m_u
 
   /// Whether it needs the field of self-gravity.
   bool needs_gravity() const { return kind == variable_kind::potential || kind == variable_kind::acceleration; }
@@ -51,14 +53,15 @@ struct output_variable {
 /// Whether any of these needs the field of self-gravity.
 bool need_gravity(std::span<const output_variable> variables);
 
-/// All variables of a gas with this number of species.
-std::vector<output_variable> all_variables(int n_species);
+/// All variables of a gas with these species.
+std::vector<output_variable> all_variables(const species_list& species = {});
 
 /// The variables with these names. Errors: the first unknown name, with the nearest known one.
-result<std::vector<output_variable>> find_variables(std::span<const std::string> names, int n_species);
+result<std::vector<output_variable>> find_variables(std::span<const std::string> names,
+                                                    const species_list& species = {});
 
 /// The variables of mesh files: density, velocity, pressure, species.
-std::vector<output_variable> variables_of_mesh_files(int n_species);
+std::vector<output_variable> variables_of_mesh_files(const species_list& species);
 
 /// The values of a block. Shapes: out: [variable][k][j][i]. The vorticity comes from differences of second order inside
 /// the block, one-sided in the cells at its faces. Requires: a local block whose values are on the host; `gravity` of

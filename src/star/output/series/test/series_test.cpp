@@ -37,13 +37,13 @@ struct after_steps {
     return rt.run(std::forward<F>(f));
   }
   pixel_image image(const series_options& o, const std::vector<std::string>& names) {
-    const auto v = find_variables(names, 0).value();
+    const auto v = find_variables(names).value();
     return task([&] { return paint(o, v, sim.state(), s.hydro); });
   }
   /// The value of a variable in the cell that holds a point.
   double value_at(const std::string& name, std::array<double, 3> x) {
     const std::vector<std::string> names{name};
-    const auto v = find_variables(names, 0).value();
+    const auto v = find_variables(names).value();
     const gas& g = sim.state();
     std::vector<double> values(static_cast<std::size_t>(g.now.cells()));
     for (const mesh::slot_id b : g.mesh.blocks()) {
@@ -83,7 +83,7 @@ TEST(Variables, FollowFromTheConservedValues) {
     to_conserved(a.s.hydro.eos, {.density = 2.0, .velocity = {-y, x, 0.5}, .pressure = 3.0, .fraction = {}}, 0,
                  g.now.block(b) + c, static_cast<std::ptrdiff_t>(cells));
   }
-  auto all = all_variables(0);
+  auto all = all_variables();
   std::erase_if(all, [](const output_variable& v) { return v.needs_gravity(); });
   std::vector<double> values(all.size() * cells);
   fill_variables(all, g, a.s.hydro, b, values.data());
@@ -196,7 +196,7 @@ TEST(Shells, AddUpToTheMassAndHaveTheExtremes) {
   o.bins = 20;
   o.centre = {0.11, -0.07, 0.2};
   const std::vector<std::string> names{"density", "level"};
-  const auto v = find_variables(names, 0).value();
+  const auto v = find_variables(names).value();
   const std::string table =
       a.task([&] { return shell_table(o, v, a.sim.state(), a.s.hydro, 2, a.sim.steps(), a.sim.time()); });
   std::istringstream lines(table);
@@ -244,7 +244,7 @@ TEST(Shells, HaveThePotentialOfAStar) {
   series_options o = of_kind("profile");
   o.weight = "volume", o.bins = 3, o.radii = {0.0, 1.8};
   const std::vector<std::string> names{"potential", "acceleration_x", "temperature", "p_over_rho"};
-  const auto v = find_variables(names, 0).value();
+  const auto v = find_variables(names).value();
   for (const int steps : {0, 1}) {
     if (steps == 1) {
       ASSERT_TRUE(sim.step());
@@ -361,6 +361,50 @@ TEST_F(SeriesFiles, AreTheSameForWorkersLocalitiesAndADevice) {
     for (const char* name : {"/series/cells.00000.athdf", "/series/cells.00003.athdf", "/series/cells.00003.xdmf"})
       EXPECT_TRUE(fs::exists(path(run) + name)) << run << name;
   EXPECT_EQ(mesh::athdf_step(path("three") + "/series/cells.00003.athdf"), 10);
+}
+
+// Two species with names and weights: the columns, the variables, and the temperature of the mixture of each cell.
+TEST_F(SeriesFiles, SpeciesHaveTheirNamesAndTheMixtureItsTemperature) {
+  const std::vector<std::string> sets{"problem.name=expressions",
+                                      "mesh.max_level=0",
+                                      "expressions.pressure=2",
+                                      "expressions.species=[\"x+0.5\",\"0.5-x\"]",
+                                      "species.names=[\"helium\",\"carbon\"]",
+                                      "species.weights=[1.25,2]",
+                                      "units.length=cm",
+                                      "units.mass=g",
+                                      "units.time=s",
+                                      "run.max_steps=1",
+                                      "output.history_interval=1",
+                                      "output.series=[{kind=\"slice\",variables=[\"carbon\"],every_steps=1}]"};
+  const auto in = blast(sets);
+  const setup s = in->prepare().value();
+  const std::vector<std::string> names{"temperature", "carbon", "pressure", "density"};
+  const auto variables = find_variables(names, s.species);
+  ASSERT_TRUE(variables) << variables.error().message;
+  gas g(s);
+  const mesh::slot_id slot = g.mesh.blocks()[0];
+  fill_from_problem(*in->problem, g.mesh, slot, 0.0, g.now.block(slot));
+  std::vector<double> values(4 * 512);
+  fill_variables(*variables, g, s.hydro, slot, values.data());
+  double least = 1.0;
+  for (std::size_t c = 0; c < 512; ++c) {
+    const double carbon = values[512 + c], weight = 1.0 / ((1.0 - carbon) / 1.25 + carbon / 2.0);
+    EXPECT_NEAR(values[c], weight * values[1024 + c] / values[1536 + c], 1e-13);
+    least = std::min(least, carbon);
+  }
+  EXPECT_LT(least, 0.6);                                                // the mixture varies
+  const double boltzmann_over_mass = 1.380649e-16 / 1.66053906660e-24;  // erg/(g K)
+  EXPECT_NEAR(s.kelvin * boltzmann_over_mass, 1.0, 1e-8);
+  const auto in_mesh = variables_of_mesh_files(s.species);
+  EXPECT_EQ(in_mesh.at(5).name_in_mesh, "helium");
+  EXPECT_EQ(variables_of_mesh_files(species_list::numbered(2)).at(6).name_in_mesh, "s1");
+
+  run_once("named", sets);
+  const std::string history = read_file(path("named") + "/history.csv").value();
+  for (const char* column : {",helium,carbon", ",from_floors_carbon", ",out_helium"})
+    EXPECT_NE(history.substr(0, history.find('\n')).find(column), std::string::npos) << column;
+  EXPECT_FALSE(files("named").empty());
 }
 
 // The mesh changes after step 2.
