@@ -58,7 +58,7 @@ class job_error : public std::runtime_error {
 struct job_options {
   /// The runtime of this locality; 0 workers means this process's share of the cores available to it.
   runtime_options runtime{};
-  /// Timeout for the launcher and the other processes at the start, seconds, for each of its at most seven steps.
+  /// Timeout for the launcher and the other processes at the start, seconds, for each of its at most four steps.
   double start_deadline_s = 60;
   /// Timeout for the other processes at the end, seconds, for each of two steps: all messages are received, and all
   /// have left. With a trace or a summary, locality 0 takes up to 1.5 times as long before: half each for the end of

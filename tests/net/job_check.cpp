@@ -27,6 +27,8 @@
 #include "net/job.hpp"
 #include "net/locality.hpp"
 #include "net/start/bootstrap.hpp"
+#include "net/start/job_info.hpp"
+#include "net/start/job_start.hpp"
 #include "net/transport/transport.hpp"
 #include "rt/thread.hpp"
 
@@ -83,21 +85,19 @@ void stop_for(int s) {
   const std::string later = "(" + stopped + "; sleep " + std::to_string(s) + "; kill -CONT " + pid + ") &";
   if (std::system(later.c_str()) == 0) std::raise(SIGSTOP);
 }
-/// The victim dies while the job starts: at once, when it has been started by PMIx or MPI, or when it has connected
-/// to the others.
+/// The victim dies while the job starts: at once, when it has been started by PMIx or MPI, or between the two
+/// exchanges.
 void die_at_start(int victim, std::string_view when, double deadline_s) {
   const char* const rank = net::detail::launched_by();
   if (rank == nullptr || std::atoi(std::getenv(rank)) != victim) return;
   std::unique_ptr<net::bootstrap> start;
-  std::unique_ptr<net::transport> carrier;
   const auto name = net::choose_transport().value();
   // The others may exceed their deadline first, on a busy machine; then this one fails too, and still dies.
   if (when != "at-once") {
     if (auto started = net::find_bootstrap(name, deadline_s)) start = std::move(*started);
   }
-  if (start != nullptr && when == "connected") {
-    if (auto connected = net::find_transport(name, *start, deadline_s)) carrier = std::move(*connected);
-  }
+  if (start != nullptr && when == "met")
+    static_cast<void>(net::detail::exchange_job_info(*start, net::properties_here("", "").bytes(), deadline_s));
   std::raise(SIGKILL);
 }
 /// Reports why the job did not start.
@@ -291,7 +291,8 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
 
 int main(int argc, char** argv) {
   try {
-    if (std::getenv("PLX_CHECK_LOG") != nullptr) log_to_stderr(log_level::warning);
+    if (const char* const level = std::getenv("PLX_CHECK_LOG"))
+      log_to_stderr(level == std::string_view("info") ? log_level::info : log_level::warning);
     job_options options;
     const char* const deadline_s = std::getenv("PLX_CHECK_START_DEADLINE");
     if (deadline_s != nullptr) options.start_deadline_s = std::atof(deadline_s);

@@ -26,14 +26,24 @@ class bootstrap {
   [[nodiscard]] virtual unsigned size() const noexcept = 0;
   /// Each locality contributes some bytes and receives those of all, by number. All must call it, in the same order.
   /// Errors: one line if a locality does not call it within the deadline.
-  virtual result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) = 0;
+  result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) {
+    ++exchanges_;
+    return exchange_bytes(mine, deadline_s);
+  }
+  /// How often exchange() was called. The start of a job takes two (net/start/job_start.hpp).
+  [[nodiscard]] unsigned exchanges() const noexcept { return exchanges_; }
   /// Waits until all have called it, in the same order as exchange(). Errors: as exchange().
   virtual result<void> wait_for_all(double deadline_s) {
-    if (auto r = exchange("", deadline_s); !r) return r.error();
+    if (auto r = exchange_bytes("", deadline_s); !r) return r.error();
     return {};
   }
   /// Leaves the job normally. Returns within the deadline.
   virtual void leave(double deadline_s) noexcept = 0;
+
+ private:
+  virtual result<std::vector<std::string>> exchange_bytes(std::string_view mine, double deadline_s) = 0;
+
+  unsigned exchanges_ = 0;
 };
 
 /// Selects by the environment: PMIx if a launcher started this process (PMIX_RANK, ...), MPI for the transport "mpi",
@@ -54,10 +64,12 @@ class alone final : public bootstrap {
   [[nodiscard]] std::string_view name() const noexcept override { return "alone"; }
   [[nodiscard]] locality_id here() const noexcept override { return 0; }
   [[nodiscard]] unsigned size() const noexcept override { return 1; }
-  result<std::vector<std::string>> exchange(std::string_view mine, double /*deadline_s*/) override {
+  void leave(double /*deadline_s*/) noexcept override {}
+
+ private:
+  result<std::vector<std::string>> exchange_bytes(std::string_view mine, double /*deadline_s*/) override {
     return std::vector<std::string>{std::string(mine)};
   }
-  void leave(double /*deadline_s*/) noexcept override {}
 };
 
 // The format of exchanged data: a sequence of byte strings with their lengths.

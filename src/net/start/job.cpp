@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/log.hpp"
-#include "base/process.hpp"
 #include "base/text.hpp"
 #include "net/core/action_entry.hpp"
 #include "net/core/node.hpp"
@@ -19,6 +18,7 @@
 #include "net/observe/job_summary.hpp"
 #include "net/observe/trace_end.hpp"
 #include "net/start/bootstrap.hpp"
+#include "net/start/job_start.hpp"
 #include "net/start/termination.hpp"
 #include "net/transport/transport.hpp"
 #include "probe/settings.hpp"
@@ -27,31 +27,6 @@
 
 namespace plx {
 namespace {
-
-// The properties that a locality exchanges with the others first: one line each.
-struct locality_info {
-  std::string program;   // hash of its actions
-  std::string cores;     // host and processors that it may use
-  std::string measures;  // "trace", "summary", both or nothing: all localities take part in the root's measurements
-  std::string host;      // localities with the same value can share memory
-  std::string problem;   // an invalid argument; "": none
-};
-
-std::string text_of(const locality_info& c) {
-  return c.program + '\n' + c.cores + '\n' + c.measures + '\n' + c.host + '\n' + printable(c.problem);
-}
-
-locality_info info_of(std::string_view text) {
-  const auto line = [&text] {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    std::string l(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-    return l;
-  };
-  locality_info c;
-  c.program = line(), c.cores = line(), c.measures = line(), c.host = line(), c.problem = line();
-  return c;
-}
 
 // The transport of a process that runs alone.
 class no_transport final : public net::transport {
@@ -64,8 +39,6 @@ class no_transport final : public net::transport {
   [[nodiscard]] bool pending() const noexcept override { return false; }
   bool stop(double) noexcept override { return true; }
 };
-
-std::string host_and_cores() { return fmt::format("{} {}", host_name(), fmt::join(detail::allowed_cores(), ",")); }
 
 // Each locality reports its own error: it may be the only one that has it, and the one that others would leave the
 // report to may be lost.
@@ -81,56 +54,15 @@ runtime_options options_from_environment() {
   return or_throw(read_options(none, nullptr));
 }
 
-// Called by all localities, of which one reports the problem. A launcher ends all processes as soon as one has failed:
-// so the others wait until that one has destroyed its exception, after the report.
-[[noreturn]] void end_start(std::unique_ptr<net::bootstrap> peers, const std::string& problem, bool reports,
-                            double deadline_s) {
-  std::shared_ptr<net::bootstrap> all = std::move(peers);
-  const auto wait_for_all = [all, deadline_s](const void* = nullptr) noexcept {
-    try {
-      static_cast<void>(all->wait_for_all(deadline_s));  // fails if one has been killed
-    } catch (...) {                                      // out of memory
-    }
-  };
-  if (reports) throw job_error(problem, true, std::shared_ptr<const void>(nullptr, wait_for_all));
-  wait_for_all();
-  throw job_error(problem, false);
-}
-
-// Throws if any locality has an invalid argument. The first of them reports it.
-void compare_arguments(std::unique_ptr<net::bootstrap>& peers, const std::vector<locality_info>& infos,
-                       double deadline_s) {
-  const auto wrong =
-      std::find_if(infos.begin(), infos.end(), [](const locality_info& c) { return !c.problem.empty(); });
-  if (wrong == infos.end()) return;
-  const bool reports = static_cast<locality_id>(wrong - infos.begin()) == peers->here();
-  end_start(std::move(peers), wrong->problem, reports, deadline_s);
-}
-
-// Throws if any locality differs from the root, which reports it.
-void compare_programs(std::unique_ptr<net::bootstrap>& peers, const std::vector<locality_info>& infos,
-                      double deadline_s) {
-  const auto same = [&infos](const locality_info& c) { return c.program == infos[0].program; };
-  if (std::all_of(infos.begin(), infos.end(), same)) return;
-  const auto all = or_throw(peers->exchange(net::describe_actions(), deadline_s));
-  const auto other = std::find_if_not(infos.begin(), infos.end(), same) - infos.begin();
-  std::string how = net::difference_of_actions(all[0], all[static_cast<std::size_t>(other)]);
-  const std::string problem =
-      fmt::format("localities 0 and {} run different programs: {} (here: locality 0); start the same binary everywhere",
-                  other, how.empty() ? "their layouts differ" : how);
-  const bool reports = peers->here() == 0;
-  end_start(std::move(peers), problem, reports, deadline_s);
-}
-
 std::string measures_of(const probe::settings& s, bool always_sums) {
   const bool sums = always_sums || s.trace || !s.profile.empty() || s.diagnose;
   return fmt::format("{}{}", s.trace ? "trace," : "", sums ? "summary" : "");
 }
 
 // Processes that may use the same cores share them equally.
-unsigned share_of_cores(const std::vector<locality_info>& infos, locality_id here) {
+unsigned share_of_cores(const std::vector<net::locality_properties>& all, locality_id here) {
   const auto sharing = static_cast<std::size_t>(
-      std::count_if(infos.begin(), infos.end(), [&](const locality_info& c) { return c.cores == infos[here].cores; }));
+      std::count_if(all.begin(), all.end(), [&](const auto& one) { return one.cores == all[here].cores; }));
   return std::max(1u, detail::default_worker_count(detail::allowed_cores().size() / std::max<std::size_t>(sharing, 1)));
 }
 
@@ -187,31 +119,25 @@ void job::start(job_options options, const std::string& problem) {
   or_throw(net::collective::shared_memory_wanted());  // checked before this locality meets the others
   if (options.runtime.measure == nullptr) options.runtime.measure = options_from_environment().measure;
   p->peers = or_problem(net::find_bootstrap(wanted, options.start_deadline_s));
-  net::bootstrap& peers = *p->peers;
-  std::unique_ptr<net::transport> carrier = std::make_unique<no_transport>();
-  if (peers.size() > 1) carrier = or_problem(net::find_transport(wanted, peers, options.start_deadline_s));
-  const locality_info mine{fmt::format("{} {:x}", PLX_NET_VERSION, fnv1a(net::describe_actions())), host_and_cores(),
-                           measures_of(*options.runtime.measure, options.summary), net::detail::host_key(), problem};
-  std::vector<locality_info> infos;
-  for (const std::string& text : or_problem(peers.exchange(text_of(mine), options.start_deadline_s)))
-    infos.push_back(info_of(text));
-  compare_arguments(p->peers, infos, options.start_deadline_s);
-  compare_programs(p->peers, infos, options.start_deadline_s);
-  if (options.runtime.workers == 0 && peers.size() > 1) options.runtime.workers = share_of_cores(infos, peers.here());
+  const auto mine = net::properties_here(measures_of(*options.runtime.measure, options.summary), problem);
+  net::job_start start = net::start_together(wanted, p->peers, mine, options.start_deadline_s);
+  const net::bootstrap& peers = *p->peers;
+  const bool many = peers.size() > 1;
+  if (many) log_info("{} localities have started in {} exchanges of data", peers.size(), peers.exchanges());
+  if (options.runtime.workers == 0 && many) options.runtime.workers = share_of_cores(start.properties, peers.here());
   set_apart(options.runtime, peers.here(), peers.size());
   options.runtime.locality = peers.here();
-  std::vector<std::string> hosts;
-  for (const locality_info& c : infos) hosts.push_back(c.host);
-  net::collective::shm_offers mail;
-  if (peers.size() > 1) mail = or_throw(net::collective::offer_shm(peers, hosts, options.start_deadline_s));
+  if (!many) start.carrier = std::make_unique<no_transport>();
   // From here on workers use the transport's library; the main thread must not use it until the node has stopped.
   p->home = std::make_unique<runtime>(options.runtime);
-  p->node = std::make_unique<net::node>(*p->home, std::move(carrier), peers.here(), peers.size());
-  p->node->share_memory(static_cast<unsigned>(std::count(hosts.begin(), hosts.end(), mine.host)));
+  p->node = std::make_unique<net::node>(*p->home, std::move(start.carrier), peers.here(), peers.size());
+  const std::string& host = start.hosts[peers.here()];
+  p->node->share_memory(static_cast<unsigned>(std::count(start.hosts.begin(), start.hosts.end(), host)));
   p->node->get<net::job_counters>();
-  net::collective::open_shm(*p->node, std::move(mail), hosts);
-  p->traced = peers.size() > 1 && probe::has_word(infos[0].measures, "trace");
-  p->summed = peers.size() > 1 && probe::has_word(infos[0].measures, "summary");
+  net::collective::open_shm(*p->node, std::move(start.memory), start.hosts);
+  const std::string& measures = start.properties[0].measures;  // of the root
+  p->traced = many && probe::has_word(measures, "trace");
+  p->summed = many && probe::has_word(measures, "summary");
   parts_ = std::move(p);
   if (parts_->traced && here() == 0) begin_measuring();
 }

@@ -71,17 +71,18 @@ std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id fr
 
 namespace {
 
-constexpr std::string_view protocol = "plx 3";  // to be incremented when a version cannot communicate with older ones
+constexpr std::string_view protocol = "plx 4";  // to be incremented when a version cannot communicate with older ones
 
 }  // namespace
 
-result<job_info> exchange_job_info(bootstrap& b, double deadline_s) {
+result<job_info> exchange_job_info(bootstrap& b, std::string_view properties, double deadline_s) {
   job_info m;
   m.here = b.here();
   m.size = b.size();
   std::string mine;
   append_field(mine, protocol);
   append_field(mine, host_key());
+  append_field(mine, properties);
   if (m.here == 0) {
     const auto secret = make_secret();
     if (!secret) return secret.error();
@@ -93,12 +94,14 @@ result<job_info> exchange_job_info(bootstrap& b, double deadline_s) {
     std::string_view fields = (*all)[i];
     const auto version = take_field(fields);
     const auto host = take_field(fields);
-    if (version != protocol || !host)
+    const auto described = take_field(fields);
+    if (version != protocol || !host || !described)
       return error{
           fmt::format("expected a program of the same version, found another as locality {}; start the same "
                       "program everywhere",
                       i)};
     m.hosts.emplace_back(*host);
+    m.properties.emplace_back(*described);
     if (i != 0) continue;
     const auto secret = take_field(fields);
     if (!secret || secret->size() != m.secret.size()) return error{"locality 0 did not send the secret of the job"};
@@ -106,6 +109,13 @@ result<job_info> exchange_job_info(bootstrap& b, double deadline_s) {
   }
   m.one_host = has_loopback() && std::all_of(m.hosts.begin(), m.hosts.end(), [&](auto& h) { return h == m.hosts[0]; });
   return m;
+}
+
+std::vector<locality_id> localities_of_host(const job_info& job) {
+  std::vector<locality_id> near;
+  for (locality_id i = 0; i < job.size; ++i)
+    if (job.near(i)) near.push_back(i);
+  return near;
 }
 
 }  // namespace plx::net::detail

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,7 +35,7 @@ enum class proof_of : std::uint32_t { message = 1, call, reply, challenge };
 std::uint64_t make_proof(const job_secret& secret, proof_of what, locality_id from, locality_id to,
                          std::uint64_t challenge = 0) noexcept;
 
-// The first data that localities exchange: their hosts and, from locality 0, the secret of the job.
+// The first data that localities exchange: their hosts, other properties and, from locality 0, the secret of the job.
 //
 // Thread safety: one thread. Example: net/start/test/failure_detector_test.cpp
 
@@ -42,13 +43,18 @@ struct job_info {
   locality_id here = 0;
   unsigned size = 0;
   job_secret secret{};
-  std::vector<std::string> hosts;  // by locality
-  bool one_host = false;           // all are on this host, which has a loopback network
+  std::vector<std::string> hosts;       // by locality
+  std::vector<std::string> properties;  // by locality: what each has passed to exchange_job_info()
+  bool one_host = false;                // all are on this host, which has a loopback network
 
   [[nodiscard]] bool near(locality_id other) const { return hosts[other] == hosts[here]; }
 };
 
-/// Called by all localities together. Errors: one line.
-result<job_info> exchange_job_info(bootstrap& b, double deadline_s);
+/// The first of the two exchanges of a start. Called by all localities together. `properties`: any bytes for the
+/// others. Errors: one line.
+result<job_info> exchange_job_info(bootstrap& b, std::string_view properties, double deadline_s);
+
+/// The localities of this host in ascending order, including this one.
+std::vector<locality_id> localities_of_host(const job_info& job);
 
 }  // namespace plx::net::detail

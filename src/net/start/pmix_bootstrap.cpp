@@ -97,11 +97,11 @@ class pmix_bootstrap final : public bootstrap {
   [[nodiscard]] std::string_view name() const noexcept override { return "pmix"; }
   [[nodiscard]] locality_id here() const noexcept override { return me_.rank; }
   [[nodiscard]] unsigned size() const noexcept override { return size_; }
-  result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) override;
   result<void> wait_for_all(double deadline_s) override { return fence(deadline_s); }
   void leave(double deadline_s) noexcept override;
 
  private:
+  result<std::vector<std::string>> exchange_bytes(std::string_view mine, double deadline_s) override;
   result<void> fence(double deadline_s);
   result<std::string> get(pmix_rank_t rank, const std::string& key, double until, double deadline_s);
   [[nodiscard]] error failed(std::string_view what, pmix_status_t status) const {
@@ -115,7 +115,7 @@ class pmix_bootstrap final : public bootstrap {
   bool left_ = false;
 };
 
-result<std::vector<std::string>> pmix_bootstrap::exchange(std::string_view mine, double deadline_s) {
+result<std::vector<std::string>> pmix_bootstrap::exchange_bytes(std::string_view mine, double deadline_s) {
   const std::string key = "plx." + std::to_string(turn_++);
   pmix_value_t value;
   std::memset(&value, 0, sizeof value);

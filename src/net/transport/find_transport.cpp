@@ -4,11 +4,13 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "net/start/bootstrap.hpp"
+#include "net/start/job_info.hpp"
 #if PLX_WITH_UCX
 #include "net/transport/ucx/ucx_transport.hpp"
 #endif
@@ -40,6 +42,15 @@ result<void> mpi_is_there() {
 #endif
 }
 
+// Whether the transport can be used here, as far as one locality can determine that alone.
+result<void> is_there(std::string_view name) {
+  if (name != "ucx" && name != "mpi")
+    return error{fmt::format("expected a transport between processes, ucx or mpi, found '{}'", name)};
+  if (auto r = name == "ucx" ? ucx_is_there() : mpi_is_there(); !r)
+    return error{fmt::format("expected the transport {}: {}", name, r.error().message)};
+  return {};
+}
+
 error unknown(std::string_view name) {
   const std::string hint = did_you_mean(std::string(name), {"ucx", "mpi", "alone"});
   return error{fmt::format("PLX_TRANSPORT: expected ucx, mpi or alone, found '{}'{}", name, hint)};
@@ -69,21 +80,26 @@ result<std::string_view> choose_transport() {
   return unknown(wanted);
 }
 
-result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstrap& b, double deadline_s) {
+result<found_transport> find_transport(std::string_view name, bootstrap& b, [[maybe_unused]] detail::job_info job,
+                                       [[maybe_unused]] std::string_view also, [[maybe_unused]] double deadline_s) {
   PLX_ASSERT(b.size() > 1);
-  if (name == "ucx") {
-    if (auto r = ucx_is_there(); !r) return error{"expected the transport ucx: " + r.error().message};
+  if (auto r = is_there(name); !r) return r.error();
 #if PLX_WITH_UCX
-    return detail::make_ucx_transport(b, deadline_s);
+  if (name == "ucx") return detail::make_ucx_transport(b, std::move(job), also, deadline_s);
 #endif
-  }
-  if (name == "mpi") {
-    if (auto r = mpi_is_there(); !r) return error{"expected the transport mpi: " + r.error().message};
 #if PLX_WITH_MPI
-    return detail::make_mpi_transport(b, deadline_s);
+  if (name == "mpi") return detail::make_mpi_transport(b, std::move(job), also, deadline_s);
 #endif
-  }
-  return error{fmt::format("expected a transport between processes, ucx or mpi, found '{}'", name)};
+  return error{fmt::format("this program was built without the transport {}", name)};
+}
+
+result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstrap& b, double deadline_s) {
+  if (auto r = is_there(name); !r) return r.error();
+  auto job = detail::exchange_job_info(b, "", deadline_s);
+  if (!job) return job.error();
+  auto found = find_transport(name, b, std::move(job).value(), "", deadline_s);
+  if (!found) return found.error();
+  return std::move(found->carrier);
 }
 
 }  // namespace plx::net

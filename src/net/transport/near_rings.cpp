@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::size_t taken_at_once = 16;  // messages of one neighbour per poll: then the library is polled as well
 
-std::vector<locality_id> localities_of_host(const job_info& job) {
-  std::vector<locality_id> near;
-  for (locality_id i = 0; i < job.size; ++i)
-    if (job.near(i)) near.push_back(i);
-  return near;
-}
-
 /// Increments a counter that one thread writes at a time.
 void count(std::atomic<std::uint64_t>& n) noexcept {
   n.store(n.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -43,16 +36,21 @@ struct near_rings::neighbour {
   alignas(64) std::atomic<std::uint64_t> received{0};
 };
 
+shm_segment make_segment(const job_info& job, std::size_t most_localities) {
+  const std::size_t near = localities_of_host(job).size();
+  const auto wanted = collective::shared_memory_wanted();
+  if (!wanted || !*wanted || near < 2 || near > most_localities) return {};
+  auto made = shm_segment::make(static_cast<unsigned>(near));
+  if (made) return std::move(made).value();
+  collective::warn_without_shm(made.error().message);
+  return {};
+}
+
 near_rings::near_rings() = default;
 near_rings::~near_rings() = default;
 
 std::string near_rings::offer(const job_info& job) {
-  const std::size_t near = localities_of_host(job).size();
-  const auto wanted = collective::shared_memory_wanted();
-  if (!wanted || !*wanted || near < 2 || near > most_neighbours) return "";
-  auto made = shm_segment::make(static_cast<unsigned>(near));
-  if (!made) return collective::warn_without_shm(made.error().message), "";
-  mine_ = std::move(made).value();
+  mine_ = make_segment(job, most_neighbours);
   return mine_.description();
 }
 

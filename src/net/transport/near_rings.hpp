@@ -27,6 +27,11 @@
 
 namespace plx::net::detail {
 
+/// Shared memory in which the other localities of this host write to this one. Without a description if there is none:
+/// no other locality on this host, or more than `most_localities` in all; PLX_SHARED_MEMORY=off; or the system denies
+/// the memory, which is logged.
+collective::shm_segment make_segment(const job_info& job, std::size_t most_localities);
+
 class near_rings {
  public:
   /// With more localities on a host, looking for messages in every ring takes longer than the library does.
@@ -38,8 +43,7 @@ class near_rings {
   near_rings& operator=(const near_rings&) = delete;
 
   /// Creates the rings in which this locality receives. Returns their description for the others; "" if there are none:
-  /// no other locality on this host, or too many; PLX_SHARED_MEMORY=off; or the system denies the memory, which is
-  /// logged.
+  /// see make_segment().
   std::string offer(const job_info& job);
   /// Opens those of the others. `offers`: their descriptions, by locality. Logs which cannot be opened: the library
   /// sends their messages. Called once, before the functions below.

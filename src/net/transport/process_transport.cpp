@@ -1,20 +1,60 @@
 #include "net/transport/process_transport.hpp"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "rt/core/worker.hpp"
 
 namespace plx::net::detail {
 
-result<void> process_transport::meet_others(bootstrap& b, double deadline_s) {
-  auto met = exchange_job_info(b, deadline_s);
-  if (!met) return met.error();
-  job_ = std::move(met).value();
+result<void> process_transport::join(job_info job) {
+  job_ = std::move(job);
   auto detector = failure_detector::listen(job_);
   if (!detector) return detector.error();
   detector_ = std::move(detector).value();
   return {};
+}
+
+result<process_transport::addresses> process_transport::exchange_addresses(bootstrap& b, std::string_view library,
+                                                                           bool with_rings, std::string_view also,
+                                                                           double deadline_s) {
+  std::string mine;
+  append_field(mine, library);
+  append_field(mine, detector_->address());
+  append_field(mine, with_rings ? rings_.offer(job_) : "");
+  append_field(mine, also);
+  const auto sent = b.exchange(mine, deadline_s);
+  if (!sent) return sent.error();
+  addresses all;
+  std::vector<std::string> detectors, rings;
+  for (locality_id i = 0; i < job_.size; ++i) {
+    std::string_view fields = (*sent)[i];
+    for (auto* to : {&all.library, &detectors, &rings, &all.also}) {
+      const auto field = take_field(fields);
+      if (!field) return error{fmt::format("locality {} sent no valid addresses", i)};
+      to->emplace_back(*field);
+    }
+  }
+  rings_.open(job_, rings);
+  if (auto r = detector_->connect(detectors, deadline_s); !r) return r.error();
+  return all;
+}
+
+bool process_transport::receive_near(bool of_all) noexcept {
+  if (receiver_ == nullptr) return false;
+  locality_id invalid = no_locality;
+  const bool any = of_all ? rings_.receive_of_all(*receiver_, invalid) : rings_.receive(*receiver_, invalid);
+  if (invalid != no_locality) [[unlikely]]
+    give_up_peer(invalid, "it wrote an invalid message to shared memory");
+  return any;
+}
+
+void process_transport::close_rings() noexcept {
+  for (int i = 0; i < most_polls && receive_near(true);) ++i;  // progress() does not look at all of them
+  rings_.close();
 }
 
 void process_transport::wake(locality_id to) noexcept {
@@ -80,7 +120,7 @@ bool process_transport::stop(double deadline_s) noexcept {
   detector_->report_finished();
   in_time &= progress_until([&] { return detector_->all_finished(); });
   all_finished();
-  for (int i = 0; i < 1000 && progress();) ++i;
+  for (int i = 0; i < most_polls && progress();) ++i;
   give_up_all();
   detector_->close(std::max(0.0, seconds(end) - seconds(now_ticks())));
   return in_time;

@@ -8,6 +8,9 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -111,8 +114,31 @@ class process_transport : public transport {
   [[nodiscard]] near_counts near() const noexcept final { return rings_.counted(); }
 
  protected:
-  /// Exchanges hosts and the secret of the job, and listens for the failure detector. To be called first.
-  result<void> meet_others(bootstrap& b, double deadline_s);
+  /// Takes what the localities have exchanged first, and listens for the failure detector. To be called first.
+  result<void> join(job_info job);
+  /// The addresses of all localities, and the bytes sent with them, by locality.
+  struct addresses {
+    std::vector<std::string> library;  ///< of the transport's library
+    std::vector<std::string> also;
+  };
+  /// The second exchange of a start: all addresses, and `also`, any bytes for the others. Connects the failure
+  /// detector, and the rings if `with_rings`. `library`: "" if the transport's library needs no addresses.
+  result<addresses> exchange_addresses(bootstrap& b, std::string_view library, bool with_rings, std::string_view also,
+                                       double deadline_s);
+  /// Receives messages from rings, of all neighbours or of some. True if there were any. Nothing before start().
+  bool receive_near(bool of_all) noexcept;
+  /// Receives what has arrived before a peer is lost: its own messages, and those of others, which may report why it
+  /// has left. `by_library`: receives what the library has; true if there was anything.
+  template <class ByLibrary>
+  void receive_before_loss(locality_id of, ByLibrary by_library) noexcept {
+    for (int i = 0; i < most_polls; ++i) {
+      const bool any = by_library();
+      if (!receive_near(true) && !any) break;
+    }
+    rings_.receive_last(*receiver_, of);
+  }
+  /// Receives the last messages from rings.
+  void close_rings() noexcept;
   /// Polls the failure detector now. True if anything happened.
   bool check_peers() noexcept;
   void unlock() noexcept;
@@ -124,6 +150,8 @@ class process_transport : public transport {
   virtual void issue_access(remote_access&) noexcept {}  ///< begins an access, of a transport with memory()
   virtual bool advance() noexcept = 0;                   ///< sends and receives; true if anything happened
   virtual void handle_losses() noexcept = 0;             ///< handles losses found by the failure detector
+  /// That peer cannot be used any more: it is lost, now or soon.
+  virtual void give_up_peer(locality_id who, std::string why) noexcept = 0;
   /// Waits until everything handed to the library has left this process; false if that took longer than until `end`.
   virtual bool flush(ticks /*end*/) noexcept { return true; }
   virtual void all_finished() noexcept {}   ///< from now on peers disconnect because they stop
@@ -136,8 +164,10 @@ class process_transport : public transport {
   std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   combining_lock lock_;
   near_rings rings_;
+  receiver* receiver_ = nullptr;  // null before start()
 
  private:
+  static constexpr int most_polls = 1000;  // others may still send
   void issue_request(transport_request& r) noexcept;
   void wake(locality_id to) noexcept;
   static void woken(outgoing* m, bool) noexcept { delete m; }

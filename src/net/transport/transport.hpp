@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "net/locality.hpp"
@@ -131,13 +132,24 @@ class transport {
 //   auto carrier = find_transport(*name, **start, 60);
 
 class bootstrap;
+namespace detail {
+struct job_info;
+}
 
 /// The value of PLX_TRANSPORT (ucx, mpi, alone), if set. Otherwise alone for a process that no launcher started; ucx if
 /// it was built, can be loaded, and the launcher offers PMIx; else mpi. An error names what was expected and found.
 result<std::string_view> choose_transport();
 
+struct found_transport {
+  std::unique_ptr<transport> carrier;
+  std::vector<std::string> also;  ///< by locality: what it has passed to find_transport()
+};
 /// Creates the transport called `name`, together with all other localities of the job, which must all call this within
-/// the deadline. Requires: b.size() > 1; `b` outlives the transport.
+/// the deadline: the second of the two exchanges of a start. `job`: the result of the first one,
+/// detail::exchange_job_info(). `also`: any bytes for the others. Requires: b.size() > 1; `b` outlives the transport.
+result<found_transport> find_transport(std::string_view name, bootstrap& b, detail::job_info job, std::string_view also,
+                                       double deadline_s);
+/// Both exchanges, for programs without a job.
 result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstrap& b, double deadline_s);
 
 }  // namespace plx::net

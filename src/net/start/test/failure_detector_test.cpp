@@ -32,7 +32,7 @@ struct part {
 
   static std::unique_ptr<part> open(bootstrap& b) {
     auto p = std::make_unique<part>();
-    p->met = exchange_job_info(b, 300).value();
+    p->met = exchange_job_info(b, "", 300).value();
     p->detector = failure_detector::listen(p->met).value();
     return p;
   }
@@ -311,7 +311,7 @@ TEST(Meeting, ProgramsOfAnotherVersionAreRefused) {
       static_cast<void>(b.exchange(other, 300));
       return;
     }
-    EXPECT_EQ(exchange_job_info(b, 300).error().message,
+    EXPECT_EQ(exchange_job_info(b, "", 300).error().message,
               "expected a program of the same version, found another as locality 1; start the same program everywhere");
   });
 }

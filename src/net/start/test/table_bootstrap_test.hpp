@@ -29,7 +29,10 @@ class table_bootstrap final : public bootstrap {
   [[nodiscard]] std::string_view name() const noexcept override { return "table"; }
   [[nodiscard]] locality_id here() const noexcept override { return here_; }
   [[nodiscard]] unsigned size() const noexcept override { return table_.size; }
-  result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) override {
+  void leave(double) noexcept override {}
+
+ private:
+  result<std::vector<std::string>> exchange_bytes(std::string_view mine, double deadline_s) override {
     std::unique_lock lock(table_.mutex);
     const std::size_t turn = turn_++;
     if (table_.sent.size() <= turn) {
@@ -44,9 +47,7 @@ class table_bootstrap final : public bootstrap {
     if (!all) return error{"a locality is missing"};
     return table_.sent[turn];
   }
-  void leave(double) noexcept override {}
 
- private:
   table& table_;
   const locality_id here_;
   std::size_t turn_ = 0;

@@ -155,7 +155,7 @@ bool mpi_bootstrap::ends(MPI_Request& request, double until) const noexcept {
   return done != 0;
 }
 
-result<std::vector<std::string>> mpi_bootstrap::exchange(std::string_view mine, double deadline_s) {
+result<std::vector<std::string>> mpi_bootstrap::exchange_bytes(std::string_view mine, double deadline_s) {
   struct gathering {
     std::string mine, all;
     int size_bytes = 0;

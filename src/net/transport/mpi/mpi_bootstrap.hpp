@@ -67,7 +67,6 @@ class mpi_bootstrap final : public bootstrap {
   [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
   [[nodiscard]] locality_id here() const noexcept override { return world_.here; }
   [[nodiscard]] unsigned size() const noexcept override { return world_.size; }
-  result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) override;
   void leave(double deadline_s) noexcept override;
 
   // For the transport.
@@ -94,6 +93,7 @@ class mpi_bootstrap final : public bootstrap {
   mpi_bootstrap(const mpi_library& mpi, const world& w, finalization f)
       : mpi_(mpi), world_(w), finalization_(std::move(f)) {}
   static result<world> open(const mpi_library& mpi);
+  result<std::vector<std::string>> exchange_bytes(std::string_view mine, double deadline_s) override;
   bool ends(MPI_Request& request, double until) const noexcept;
 
   const mpi_library& mpi_;

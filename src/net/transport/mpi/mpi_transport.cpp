@@ -16,15 +16,16 @@ namespace plx::net::detail {
 
 // Start and end of the transport, and lost peers.
 
-result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, double deadline_s) {
+result<found_transport> make_mpi_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s) {
   if (b.name() != "mpi")
     return error{
         fmt::format("expected a start by MPI for the transport mpi, found {}; pass the same transport to "
                     "find_bootstrap()",
                     b.name())};
   auto t = std::make_unique<mpi_transport>(static_cast<mpi_bootstrap&>(b));
-  if (auto r = t->open(deadline_s); !r) return r.error();
-  return std::unique_ptr<transport>(std::move(t));
+  auto opened = t->open(std::move(job), also, deadline_s);
+  if (!opened) return opened.error();
+  return found_transport{std::move(t), std::move(opened).value()};
 }
 
 mpi_transport::mpi_transport(mpi_bootstrap& b) : bootstrap_(b), mpi_(b.mpi()), lost_(b.size()) {}
@@ -36,24 +37,11 @@ mpi_transport::~mpi_transport() {
   (void)new std::vector<std::vector<std::byte>>(std::move(heads_));
 }
 
-result<void> mpi_transport::open(double deadline_s) {
-  if (auto r = meet_others(bootstrap_, deadline_s); !r) return r;
-  std::string mine;
-  append_field(mine, detector_->address());
-  append_field(mine, rings_.offer(job_));
-  const auto all = bootstrap_.exchange(mine, deadline_s);
+result<std::vector<std::string>> mpi_transport::open(job_info job, std::string_view also, double deadline_s) {
+  if (auto r = join(std::move(job)); !r) return r.error();
+  auto all = exchange_addresses(bootstrap_, "", true, also, deadline_s);
   if (!all) return all.error();
-  std::vector<std::string> addresses, rings;
-  for (locality_id i = 0; i < job_.size; ++i) {
-    std::string_view fields = (*all)[i];
-    const auto address = take_field(fields);
-    const auto ring = take_field(fields);
-    if (!address || !ring) return error{fmt::format("locality {} sent no valid addresses", i)};
-    addresses.emplace_back(*address);
-    rings.emplace_back(*ring);
-  }
-  rings_.open(job_, rings);
-  return detector_->connect(addresses, deadline_s);
+  return std::move(all->also);
 }
 
 void mpi_transport::start(receiver& r) {
@@ -74,27 +62,12 @@ bool mpi_transport::advance() noexcept {
   return happened;
 }
 
-bool mpi_transport::receive_near(bool of_all) noexcept {
-  if (receiver_ == nullptr) return false;  // before start()
-  locality_id invalid = no_locality;
-  const bool any = of_all ? rings_.receive_of_all(*receiver_, invalid) : rings_.receive(*receiver_, invalid);
-  if (invalid != no_locality) [[unlikely]]
-    detector_->report_lost(invalid, "it wrote an invalid message to shared memory");
-  return any;
-}
-
 void mpi_transport::handle_losses() noexcept {
   for (const loss& l : detector_->take_losses()) lose(l);
 }
 
 void mpi_transport::lose(const loss& l) noexcept {
-  // Messages that it sent before it was lost are received first, and so are those of others, which may report why it
-  // has left.
-  for (int i = 0; i < 1000; ++i) {
-    const bool by_mpi = complete_some();
-    if (!receive_near(true) && !by_mpi) break;
-  }
-  rings_.receive_last(*receiver_, l.who);
+  receive_before_loss(l.who, [this] { return complete_some(); });
   lost_[l.who] = 1;
   receiver_->lost(l.who, l.why);
   give_up(l.who);
@@ -117,8 +90,7 @@ void mpi_transport::give_up(locality_id who) noexcept {
 
 // A cancelled receive has to be completed like any other before MPI is finalized.
 void mpi_transport::give_up_all() noexcept {
-  for (int i = 0; i < 1000 && receive_near(true);) ++i;  // progress() does not look at all of them
-  rings_.close();
+  close_rings();
   const bool any_lost = std::any_of(lost_.begin(), lost_.end(), [](char l) { return l != 0; });
   for (locality_id i = 0; i < lost_.size(); ++i) give_up(i);
   ending_ = true;

@@ -17,6 +17,8 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "net/transport/mpi/mpi_bootstrap.hpp"
@@ -24,15 +26,16 @@
 
 namespace plx::net::detail {
 
-/// Called by all localities of the job together. Errors: one line. Requires: `b` is an mpi_bootstrap.
-result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, double deadline_s);
+/// Called by all localities of the job together: see find_transport(). Errors: one line. Requires: `b` is an
+/// mpi_bootstrap.
+result<found_transport> make_mpi_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s);
 
 class mpi_transport final : public process_transport {
  public:
   explicit mpi_transport(mpi_bootstrap& b);
   ~mpi_transport() override;
-  /// Called before any other function.
-  result<void> open(double deadline_s);
+  /// Called before any other function. Returns what each locality has passed as `also`.
+  result<std::vector<std::string>> open(job_info job, std::string_view also, double deadline_s);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return std::size_t{64} << 10; }
@@ -56,6 +59,7 @@ class mpi_transport final : public process_transport {
   void issue(outgoing& m) noexcept override;
   bool advance() noexcept override;
   void handle_losses() noexcept override;
+  void give_up_peer(locality_id who, std::string why) noexcept override { detector_->report_lost(who, std::move(why)); }
   void give_up_all() noexcept override;
   void issue_pieces(outgoing& m) noexcept;
   bool send_bytes(locality_id to, std::span<const std::byte> bytes, int tag, MPI_Comm where,
@@ -65,7 +69,6 @@ class mpi_transport final : public process_transport {
   void receive_next(under_way& u) noexcept;
 
   void listen(std::size_t i) noexcept;
-  bool receive_near(bool of_all) noexcept;
   bool complete_some() noexcept;
   void take_head(std::size_t i, const MPI_Status& status) noexcept;
   void take_announcement(locality_id from, std::span<const std::byte> bytes) noexcept;
@@ -81,7 +84,6 @@ class mpi_transport final : public process_transport {
 
   mpi_bootstrap& bootstrap_;
   const mpi_library& mpi_;
-  receiver* receiver_ = nullptr;
   std::vector<char> lost_;
   bool ending_ = false;  // heads are no longer received
   std::uint64_t messages_ = 0;

@@ -127,16 +127,18 @@ struct : receiver {
 
 }  // namespace
 
-result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, double deadline_s) {
+result<found_transport> make_ucx_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s) {
   const auto library = load_ucx();
   if (!library) return library.error();
   auto t = std::make_unique<ucx_transport>(**library, b.size());
-  if (auto r = t->open(b, deadline_s); !r) return r.error();
-  return std::unique_ptr<transport>(std::move(t));
+  auto opened = t->open(b, std::move(job), also, deadline_s);
+  if (!opened) return opened.error();
+  return found_transport{std::move(t), std::move(opened).value()};
 }
 
 ucx_transport::ucx_transport(const ucx_library& ucx, unsigned localities)
-    : ucx_(ucx), receiver_(&no_receiver), peers_(localities), memory_(*this) {
+    : ucx_(ucx), peers_(localities), memory_(*this) {
+  receiver_ = &no_receiver;
   for (locality_id i = 0; i < peers_.size(); ++i) {
     peers_[i].owner = this;
     peers_[i].id = i;
@@ -158,10 +160,21 @@ ucx_transport::~ucx_transport() {
   delete spare_;
 }
 
-result<void> ucx_transport::open(bootstrap& b, double deadline_s) {
-  if (auto r = meet_others(b, deadline_s); !r) return r;
-  if (auto r = open_worker(); !r) return r;
-  return exchange(b, deadline_s);
+result<std::vector<std::string>> ucx_transport::open(bootstrap& b, job_info job, std::string_view also,
+                                                     double deadline_s) {
+  if (auto r = join(std::move(job)); !r) return r.error();
+  if (auto r = open_worker(); !r) return r.error();
+  const auto mine = address_of_worker();
+  if (!mine) return mine.error();
+  auto all = exchange_addresses(b, *mine, uses_shared_memory(std::getenv("UCX_TLS")), also, deadline_s);
+  if (!all) return all.error();
+  for (peer& p : peers_) {
+    p.address = std::move(all->library[p.id]);
+    p.near = job_.near(p.id);
+    p.proof = make_proof(job_.secret, proof_of::message, p.id, no_locality);
+  }
+  signature_ = {peers_[job_.here].proof, job_.here, 0};
+  return std::move(all->also);
 }
 
 error ucx_transport::failed(std::string_view what, ucs_status_t s) const {
@@ -218,34 +231,14 @@ void ucx_transport::set_handler(unsigned id, ucp_am_recv_callback_t f) {
   PLX_ASSERT(s == UCS_OK, id, ucx_.status_string(s));
 }
 
-result<void> ucx_transport::exchange(bootstrap& b, double deadline_s) {
+result<std::string> ucx_transport::address_of_worker() {
   ucp_address_t* address = nullptr;
-  std::size_t address_bytes = 0;
-  if (const auto s = ucx_.worker_get_address(worker_, &address, &address_bytes); s != UCS_OK)
+  std::size_t bytes = 0;
+  if (const auto s = ucx_.worker_get_address(worker_, &address, &bytes); s != UCS_OK)
     return error{fmt::format("UCX cannot determine its address: {}", ucx_.status_string(s))};
-  std::string mine;
-  append_field(mine, {reinterpret_cast<const char*>(address), address_bytes});
-  append_field(mine, detector_->address());
-  append_field(mine, uses_shared_memory(std::getenv("UCX_TLS")) ? rings_.offer(job_) : "");
+  std::string text(reinterpret_cast<const char*>(address), bytes);
   ucx_.worker_release_address(worker_, address);
-  const auto all = b.exchange(mine, deadline_s);
-  if (!all) return all.error();
-  std::vector<std::string> lines, rings;
-  for (peer& p : peers_) {
-    std::string_view fields = (*all)[p.id];
-    const auto worker = take_field(fields);
-    const auto line = take_field(fields);
-    const auto ring = take_field(fields);
-    if (!worker || !line || !ring) return error{fmt::format("locality {} sent no valid addresses", p.id)};
-    p.address = *worker;
-    p.near = job_.near(p.id);
-    lines.emplace_back(*line);
-    rings.emplace_back(*ring);
-    p.proof = make_proof(job_.secret, proof_of::message, p.id, no_locality);
-  }
-  rings_.open(job_, rings);
-  signature_ = {peers_[job_.here].proof, job_.here, 0};
-  return detector_->connect(lines, deadline_s);
+  return text;
 }
 
 void ucx_transport::start(receiver& r) { receiver_ = &r; }
@@ -259,14 +252,6 @@ bool ucx_transport::advance() noexcept {
   if (!waiting_.empty()) announce_waiting();
   if (happened) rings_.awake();
   return happened;
-}
-
-bool ucx_transport::receive_near(bool of_all) noexcept {
-  locality_id invalid = no_locality;
-  const bool any = of_all ? rings_.receive_of_all(*receiver_, invalid) : rings_.receive(*receiver_, invalid);
-  if (invalid != no_locality) [[unlikely]]
-    fail(peers_[invalid], "it wrote an invalid message to shared memory");
-  return any;
 }
 
 void ucx_transport::handle_losses() noexcept {
@@ -329,13 +314,7 @@ bool ucx_transport::lose_failed() noexcept {
 }
 
 void ucx_transport::lose(peer& p) noexcept {
-  // Messages that it wrote to shared memory before its death are received first, and so are those of others, which may
-  // report why it has left.
-  for (int i = 0; i < 1000; ++i) {
-    const bool by_ucx = ucx_.worker_progress(worker_) != 0;
-    if (!receive_near(true) && !by_ucx) break;
-  }
-  rings_.receive_last(*receiver_, p.id);
+  receive_before_loss(p.id, [this] { return ucx_.worker_progress(worker_) != 0; });
   p.lost = true;
   detector_->report_lost(p.id, p.failed);
   if (p.endpoint != nullptr && !p.near) {
@@ -353,8 +332,7 @@ void ucx_transport::lose(peer& p) noexcept {
 }
 
 void ucx_transport::give_up_all() noexcept {
-  for (int i = 0; i < 1000 && receive_near(true);) ++i;  // progress() does not look at all of them
-  rings_.close();
+  close_rings();
   memory_.give_up_all();
   for (peer& p : peers_) {
     p.lost = true;

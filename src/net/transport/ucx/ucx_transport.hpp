@@ -154,15 +154,15 @@ struct ucx_receiving {
   std::vector<std::byte> head;     ///< of an announcement that the receiver has no room for yet
 };
 
-/// Called by all localities of the job together. Errors: one line.
-result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, double deadline_s);
+/// Called by all localities of the job together: see find_transport(). Errors: one line.
+result<found_transport> make_ucx_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s);
 
 class ucx_transport final : public process_transport {
  public:
   ucx_transport(const ucx_library& ucx, unsigned localities);
   ~ucx_transport() override;
-  /// Called before any other function.
-  result<void> open(bootstrap& b, double deadline_s);
+  /// Called before any other function. Returns what each locality has passed as `also`.
+  result<std::vector<std::string>> open(bootstrap& b, job_info job, std::string_view also, double deadline_s);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "ucx"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return std::size_t{256} << 10; }
@@ -189,14 +189,14 @@ class ucx_transport final : public process_transport {
   [[nodiscard]] error failed(std::string_view what, ucs_status_t s) const;
   result<void> open_context(std::uint64_t features, ucp_context_h& into);
   result<void> open_worker();
-  result<void> exchange(bootstrap& b, double deadline_s);
+  result<std::string> address_of_worker();
   void set_handler(unsigned id, ucp_am_recv_callback_t f);
 
   void issue(outgoing& m) noexcept override;
   void issue_access(remote_access& a) noexcept override { memory_.issue(a); }
   bool advance() noexcept override;
-  bool receive_near(bool of_all) noexcept;
   void handle_losses() noexcept override;
+  void give_up_peer(locality_id who, std::string why) noexcept override { fail(peers_[who], std::move(why)); }
   bool flush(ticks end) noexcept override;
   void all_finished() noexcept override { stopping_ = true; }
   void give_up_all() noexcept override;
@@ -253,7 +253,6 @@ class ucx_transport final : public process_transport {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   std::size_t max_header_bytes_ = 0;
-  receiver* receiver_;
   std::vector<peer> peers_;
   ucx_signature signature_{};
   std::uint64_t near_arrivals_ = 0;  // messages from peers on this host

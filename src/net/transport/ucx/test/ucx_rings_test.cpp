@@ -133,14 +133,15 @@ class spying_bootstrap final : public bootstrap {
   [[nodiscard]] std::string_view name() const noexcept override { return inner_.name(); }
   [[nodiscard]] locality_id here() const noexcept override { return inner_.here(); }
   [[nodiscard]] unsigned size() const noexcept override { return inner_.size(); }
-  result<std::vector<std::string>> exchange(std::string_view mine, double deadline_s) override {
+  void leave(double deadline_s) noexcept override { inner_.leave(deadline_s); }
+
+ private:
+  result<std::vector<std::string>> exchange_bytes(std::string_view mine, double deadline_s) override {
     auto all = inner_.exchange(mine, deadline_s);
     if (all) last_ = *all;
     return all;
   }
-  void leave(double deadline_s) noexcept override { inner_.leave(deadline_s); }
 
- private:
   bootstrap& inner_;
   std::vector<std::string>& last_;
 };
