@@ -66,9 +66,7 @@ class output_archive : public cereal::OutputArchive<output_archive, cereal::Allo
   /// A value outside of any sequence, or an element of a sequence that net/core/wire.hpp knows.
   template <class T>
   void as_root(const T& value) {
-    if (wire_.nesting(false) == 0) return void(put(value));
-    const wire_nesting whole(wire_, true);
-    put(value);
+    at_root(wire_, [&] { put(value); });
   }
   void saveBinary(const void* data, std::size_t n) { wire_.contiguous(data, n); }  // NOLINT: cereal's name
 
@@ -108,9 +106,7 @@ class input_archive : public cereal::InputArchive<input_archive, cereal::AllowEm
   template <class T>
   void as_root(T& value) {
     try {
-      if (wire_.nesting(false) == 0) return void(take(value));
-      const wire_nesting whole(wire_, true);
-      take(value);
+      at_root(wire_, [&] { take(value); });
     } catch (...) {  // from cereal or from the type: the bytes are invalid
       wire_.fail();
     }

@@ -74,9 +74,7 @@ class plain_output_archive {
   /// A value outside of any sequence, or an element of a sequence that net/core/wire.hpp knows.
   template <class T>
   void as_root(const T& value) {
-    if (wire_.nesting(false) == 0) return void(put(value));
-    const wire_nesting whole(wire_, true);
-    put(value);
+    at_root(wire_, [&] { put(value); });
   }
 
  private:
@@ -123,9 +121,7 @@ class plain_input_archive {
   template <class T>
   void as_root(T& value) {
     try {
-      if (wire_.nesting(false) == 0) return void(take(value));
-      const wire_nesting whole(wire_, true);
-      take(value);
+      at_root(wire_, [&] { take(value); });
     } catch (...) {  // from the type's function: the bytes are invalid
       wire_.fail();
     }

@@ -186,6 +186,13 @@ class wire_nesting {
  private:
   unsigned& depth_;
 };
+/// Calls f, which reads or writes a value: as a whole if it is an element of a sequence.
+template <class Wire, class F>
+void at_root(Wire& w, F f) {
+  if (w.nesting(false) == 0) return f();
+  const wire_nesting whole(w, true);
+  f();
+}
 
 /// How a T is sent: static void write(wire_writer&, const T&) and static void read(wire_reader&, T&). Specialised here
 /// for the types above, in net/archive.hpp for types with a serialize() function.

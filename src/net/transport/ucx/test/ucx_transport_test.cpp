@@ -134,7 +134,7 @@ TEST_F(UcxTransport, ManyThreadsMaySend) {
 
 TEST_F(UcxTransport, TheReceiverMaySend) {
   test::table t(2);
-  struct answering final : receiver {
+  struct answering final : test::heads_only {
     transport* carrier = nullptr;
     std::deque<message> out;
     unsigned left = 1000;
@@ -143,10 +143,6 @@ TEST_F(UcxTransport, TheReceiverMaySend) {
       --left;
       carrier->send(from, out.emplace_back(std::vector(head.begin(), head.end())));
     }
-    void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
-    void pieces_arrived(locality_id, void*, bool) noexcept override {}
-    void pieces_lost(locality_id, void*) noexcept override {}
-    void lost(locality_id, std::string_view) noexcept override {}
   };
   test::as_localities(t, [&](bootstrap& b) {
     auto carrier = find_transport("ucx", b, 300).value();
@@ -164,7 +160,7 @@ TEST_F(UcxTransport, TheReceiverMaySend) {
 // A message that drops the last reference to a window arrives while this thread holds the lock of the transport.
 TEST_F(UcxTransport, TheReceiverMayReleaseMemory) {
   test::table t(2);
-  struct releasing final : receiver {
+  struct releasing final : test::heads_only {
     remote_memory* memory = nullptr;
     void *exported = nullptr, *key = nullptr;
     bool done = false;
@@ -173,10 +169,6 @@ TEST_F(UcxTransport, TheReceiverMayReleaseMemory) {
       memory->destroy(exported);
       done = true;
     }
-    void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
-    void pieces_arrived(locality_id, void*, bool) noexcept override {}
-    void pieces_lost(locality_id, void*) noexcept override {}
-    void lost(locality_id, std::string_view) noexcept override {}
   };
   test::as_localities(t, [&](bootstrap& b) {
     auto carrier = find_transport("ucx", b, 300).value();

@@ -84,6 +84,14 @@ struct keeper final : receiver {
   }
 };
 
+/// Refuses messages with pieces, and ignores losses.
+struct heads_only : receiver {
+  void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
+  void pieces_arrived(locality_id, void*, bool) noexcept override {}
+  void pieces_lost(locality_id, void*) noexcept override {}
+  void lost(locality_id, std::string_view) noexcept override {}
+};
+
 struct message : outgoing {
   std::vector<std::byte> bytes;
   std::vector<std::vector<std::byte>> parts;
