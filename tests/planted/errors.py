@@ -383,18 +383,24 @@ TREES = [
             "net_test", "Termination.TheReasonOfAFailureIsRead*"),
 ]  # fmt: skip
 
-_clocks = "src/net/observe/clock_offsets.cpp"
+_clocks, _gather = "src/net/observe/clock_offsets.cpp", "src/net/observe/tree_gather.hpp"
 
 CLOCKS = [
-    Planted("a stopped locality uses up the time of the others", _clocks,
-            "left_s / static_cast<double>(peers.size() - i)", "left_s",
-            "net_test", "ClockOffsets.StoppedLocalities*"),
-    Planted("a locality that does not answer in its share of the time is not queried again", _clocks,
-            "round < 2; ++round", "round < 1; ++round",
-            "net_test", "ClockOffsets.ALateLocality*"),
-    Planted("the end waits until the periodic measurement has queried all", _clocks,
-            "peer < node_.size() && repeats(); ++peer", "peer < node_.size(); ++peer",
-            "net_test", "ClockOffsets.TheEndOfThePeriodic*"),
+    Planted("the uncertainty of the parent's clock does not count", _clocks,
+            "p.uncertainty += of_parent.uncertainty_at(e.here) + 1;", "",
+            "net_test", "ClockOffsets.AreWithin*"),
+    Planted("the drift between two measurements of a round does not count", "src/trace/file/clock_map.cpp",
+            "nominal_error * distance", "0 * distance",
+            "net_test", "ClockOffsets.TheBound*"),
+    Planted("a locality below a stopped one is not requested again", _gather,
+            "append_below(t, one, wanted);", "",
+            "net_test", "TreeGather.AStoppedLocality*"),
+    Planted("a locality waits for its children as long as the root does", "src/net/observe/tree_gather.cpp",
+            "static_cast<double>(p.children.size()) / levels", "0 * levels + 1",
+            "net_test", "TreeGather.TheTimes*"),
+    Planted("a lost locality is waited for", _gather,
+            "if (std::erase(waiting_, peer) == 0) return;", "if (waiting_.empty() || peer < node_.size()) return;",
+            "net_test", "TreeGather.ALoss*"),
 ]  # fmt: skip
 
 _segment, _shm, _near = "src/net/group/shm_segment.hpp", "src/net/group/shm_messages.cpp", "src/net/transport/near_rings.cpp"

@@ -5,11 +5,12 @@
 
 #include "net/action.hpp"
 #include "net/core/sender.hpp"
+#include "net/locality.hpp"
 #include "net/observe/clock_offsets.hpp"
+#include "net/observe/tree_gather.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/trace_sink.hpp"
 #include "rt/async.hpp"
-#include "rt/core/scheduler.hpp"
 
 namespace plx::net {
 
@@ -29,10 +30,15 @@ using plx::detail::spin_guard;
 void clock_asked(sender by, std::uint64_t turn, ticks when) {
   node_here().get<clock_offsets>().asked(by.who, turn, when);
 }
-void clock_answered(sender by, std::uint64_t turn, ticks asked, ticks there, double per_s) {
+void clock_answered(sender by, std::uint64_t turn, ticks asked, ticks there) {
   clock_offsets& own = node_here().get<clock_offsets>();
-  own.answered(by.who, turn, {.asked = asked, .there = there, .answered = own.now()}, per_s);
+  own.answered(by.who, turn, {.asked = asked, .there = there, .answered = own.now()});
 }
+
+void clocks_requested(sender from, std::uint64_t round, double timeout_s, std::uint8_t direct,
+                      std::vector<locality_id> without);
+void clocks_found(sender from, std::uint64_t round, const std::vector<locality_id>& silent,
+                  std::vector<clock_edge> edges);
 
 }  // namespace
 
@@ -44,6 +50,41 @@ template <>
 inline constexpr bool is_direct<&clock_asked> = true;
 template <>
 inline constexpr bool is_direct<&clock_answered> = true;
+
+template <>
+inline constexpr bool is_control<&clocks_requested> = true;
+template <>
+inline constexpr bool is_control<&clocks_found> = true;
+
+namespace {
+
+/// The edges of a subtree.
+struct clock_part {
+  std::vector<clock_edge> edges;
+
+  static clock_part make(node& n, locality_id parent, double timeout_s) {
+    const auto edge = n.get<clock_offsets>().measure_parent(parent, timeout_s);
+    return edge ? clock_part{{*edge}} : clock_part{};
+  }
+  void add(clock_part&& other) { edges.insert(edges.end(), other.edges.begin(), other.edges.end()); }
+  static void request(locality_id to, const gather_request& q) {
+    post<&clocks_requested>(to, sender{find_here()}, q.round, q.timeout_s, q.direct, q.without);
+  }
+  static void reply(locality_id to, std::uint64_t round, const std::vector<locality_id>& silent, const clock_part& p) {
+    post<&clocks_found>(to, sender{find_here()}, round, silent, p.edges);
+  }
+};
+
+void clocks_requested(sender from, std::uint64_t round, double timeout_s, std::uint8_t direct,
+                      std::vector<locality_id> without) {
+  node_here().get<tree_gather<clock_part>>().take_request(from.who, {round, timeout_s, direct, std::move(without)});
+}
+void clocks_found(sender from, std::uint64_t round, const std::vector<locality_id>& silent,
+                  std::vector<clock_edge> edges) {
+  node_here().get<tree_gather<clock_part>>().take_reply(from.who, round, silent, {std::move(edges)});
+}
+
+}  // namespace
 
 class clock_offsets::new_points final : public probe::trace_source {
  public:
@@ -92,7 +133,7 @@ void clock_offsets::begin(double period_s) {
     std::unique_lock guard(repeats_lock_);
     while (!repeats_end_.wait_for(guard, period, [this] { return !repeats_; })) {
       guard.unlock();
-      measure_each();
+      measure(deadline_s);
       guard.lock();
     }
   });
@@ -113,65 +154,74 @@ clock_map clock_offsets::of(locality_id which) const {
 }
 
 void clock_offsets::measure(double timeout_s, const std::vector<bool>& without) {
-  const std::lock_guard one(one_at_a_time_);
-  const plx::detail::scheduler& s = node_.home().get_scheduler();
-  const ticks end = s.now() + s.span_of(timeout_s);  // on the clock of the runtime, which may be virtual
-  std::vector<locality_id> peers;
-  for (locality_id peer = 0; peer < node_.size(); ++peer)
-    if (peer != node_.here() && (without.empty() || !without[peer])) peers.push_back(peer);
-  // Each has an equal share of the time that is left, so that those that have stopped do not use up that of others.
-  // Those that have not answered share the rest.
-  for (int round = 0; round < 2; ++round) {
-    std::vector<locality_id> missed;
-    for (std::size_t i = 0; i < peers.size(); ++i) {
-      const ticks now = s.now();
-      if (now >= end) return;
-      const double left_s = static_cast<double>(end - now) / static_cast<double>(s.span_of(1));
-      if (!measure_one(peers[i], left_s / static_cast<double>(peers.size() - i))) missed.push_back(peers[i]);
+  const std::lock_guard one(rounds_);
+  const gather_deadline end(node_, timeout_s);
+  auto& tree = node_.get<tree_gather<clock_part>>();
+  const std::vector<char> found = take(tree.gather(timeout_s, without).edges);
+  // A locality whose parent has no new point measures this clock directly.
+  std::vector<locality_id> missing;
+  for (locality_id i = 0; i < node_.size(); ++i)
+    if (found[i] == 0 && i != node_.here() && !node_.is_lost(i) && (without.empty() || !without[i]))
+      missing.push_back(i);
+  if (end.left_s() > 0) static_cast<void>(take(tree.gather_directly(missing, end.left_s()).edges));
+}
+
+/// Converts the edges to points of this clock. Returns by locality whether it is converted.
+std::vector<char> clock_offsets::take(std::vector<clock_edge> edges) {
+  constexpr double longest_s = 1e6;
+  std::vector<char> found(node_.size());
+  found[node_.here()] = 1;
+  // A parent has a smaller number than its children: its own point is added first.
+  std::sort(edges.begin(), edges.end(), [](const clock_edge& a, const clock_edge& b) { return a.of < b.of; });
+  const spin_guard guard(lock_);
+  for (const clock_edge& e : edges) {
+    if (e.of >= node_.size() || e.parent >= e.of || found[e.parent] == 0 || found[e.of] != 0) continue;
+    if (!(e.per_s > 0 && e.per_s < 1e12 && e.uncertainty_s >= 0 && e.uncertainty_s < longest_s)) continue;
+    clock_point p{.there = e.there, .here = e.here, .uncertainty = static_cast<ticks>(e.uncertainty_s * per_s_) + 1};
+    if (e.parent != node_.here()) {
+      const clock_map& of_parent = maps_[e.parent];
+      const ticks last = of_parent.points().back().there;
+      const auto distance = static_cast<double>(e.here > last ? e.here - last : last - e.here);
+      if (distance > longest_s * per_s_) continue;  // impossible, and may be too large to convert
+      p.here = of_parent(e.here);
+      p.uncertainty += of_parent.uncertainty_at(e.here) + 1;  // rounding
     }
-    peers = std::move(missed);
+    found[e.of] = 1;
+    if (!maps_[e.of].known()) maps_[e.of] = clock_map(per_s_, e.per_s);
+    if (maps_[e.of].add(p)) points_->add(e.of, e.per_s, p);
   }
+  return found;
 }
 
-// The periodic measurement. Only end() waits for it: each locality has all of the time, as it may compute and answer
-// late.
-void clock_offsets::measure_each() {
+std::optional<clock_edge> clock_offsets::measure_parent(locality_id parent, double timeout_s) {
   const std::lock_guard one(one_at_a_time_);
-  for (locality_id peer = 0; peer < node_.size() && repeats(); ++peer)
-    if (peer != node_.here()) measure_one(peer, deadline_s);
-}
-
-bool clock_offsets::repeats() {
-  const std::lock_guard guard(repeats_lock_);
-  return repeats_;
-}
-
-/// False if there is no exchange with it, and it is not lost.
-bool clock_offsets::measure_one(locality_id peer, double timeout_s) {
-  if (node_.is_lost(peer)) return true;
   future<void> done;
   std::uint64_t turn = 0;
   {
     const spin_guard guard(lock_);
     turn = ++turn_;
     measuring_ = true;
-    peer_ = peer;
+    peer_ = parent;
     found_.clear();
     found_.reserve(exchanges);
     done_ = promise<void>();
     done = done_.get_future();
   }
-  ask(peer, turn);
-  // A peer that was lost before peer_ was set is not reported again.
-  if (!node_.is_lost(peer)) (void)done.wait_for(std::chrono::duration<double>(timeout_s));
+  ask(parent, turn);
+  // A parent that was lost before peer_ was set is not reported again.
+  if (!node_.is_lost(parent)) (void)done.wait_for(std::chrono::duration<double>(timeout_s));
   promise<void> unused;
   ends(turn, unused);
   const spin_guard guard(lock_);
   const auto best = best_point(found_);
-  if (!best) return node_.is_lost(peer);
-  if (!maps_[peer].known()) maps_[peer] = clock_map(per_s_, peer_per_s_);
-  if (maps_[peer].add(*best)) points_->add(peer, peer_per_s_, *best);
-  return true;
+  if (!best) return {};
+  // The point is of the parent's clock: here and there change places.
+  return clock_edge{.of = node_.here(),
+                    .parent = parent,
+                    .per_s = per_s_,
+                    .there = best->here,
+                    .here = best->there,
+                    .uncertainty_s = static_cast<double>(best->uncertainty) / per_s_};
 }
 
 /// True if this call ended the measurement; the caller then sets `to_notify`.
@@ -187,16 +237,15 @@ void clock_offsets::ask(locality_id peer, std::uint64_t turn) {
 }
 
 void clock_offsets::asked(locality_id by, std::uint64_t turn, ticks when) {
-  post<&clock_answered>(by, sender{node_.here()}, turn, when, now(), per_s_);
+  post<&clock_answered>(by, sender{node_.here()}, turn, when, now());
 }
 
-void clock_offsets::answered(locality_id by, std::uint64_t turn, const clock_exchange& e, double per_s) {
+void clock_offsets::answered(locality_id by, std::uint64_t turn, const clock_exchange& e) {
   bool again = false;
   {
     const spin_guard guard(lock_);
-    if (turn != turn_ || !measuring_ || by != peer_ || !(per_s > 0)) return;
+    if (turn != turn_ || !measuring_ || by != peer_) return;
     found_.push_back(e);
-    peer_per_s_ = per_s;
     again = found_.size() < exchanges;
   }
   if (again) return ask(by, turn);

@@ -1,16 +1,21 @@
-// The offsets of the other localities' clocks from the root's, measured by the root at the start, at the end, and
-// periodically in between.
+// The offsets of the other localities' clocks from the root's, measured at the start, at the end, and periodically in
+// between.
 //
-// The root queries one locality after the other, 32 times each, by calls that are answered in pollers. A request for
-// the time and its answer give a point: the other clock's reading `there` was taken between `asked` and `answered`, so
-// it corresponds to their midpoint, within half of the round trip (Cristian 1989). The exchange with the shortest round
-// trip is kept, because the others were delayed. Nothing is assumed about hosts: two processes on one host are measured
-// like any others. A locality that computes and does not poll answers late: its best exchange is then slower, and its
-// uncertainty larger.
+// Each locality measures the clock of its parent in the tree of net/core/tree_round.hpp: it reads that clock 32 times,
+// by calls that are answered in pollers. A request for the time and its answer give a point: the other clock's reading
+// `there` was taken between `asked` and `answered`, so it corresponds to their midpoint, within half of the round trip
+// (Cristian 1989). The exchange with the shortest round trip is kept, because the others were delayed. The points go up
+// the tree, and the root converts the time of each parent to its own by the points of that parent. Nothing is assumed
+// about hosts: two processes on one host are measured like any others. A locality that computes and does not poll
+// answers late: its best exchange is then slower, and its uncertainty larger.
 //
-// Thread safety: everything; concurrent calls of measure() are serialized. Cost: 32 exchanges per locality and
-// measurement, 0.1 ms each if both are idle on one host; nothing between measurements. Errors: a locality that is lost
-// or does not answer within the deadline gets no new point. Example: net/observe/test/clock_offsets_test.cpp
+// Error: at most the sum of the halves of the best round trips on the way to the root, at most log2(n) of them. The
+// points of a locality and of its parent are of slightly different times: before the second measurement the difference
+// adds its product with the error of the nominal rates, 5e-5 (trace/file/clock_map.hpp); later nothing.
+//
+// Thread safety: everything; concurrent calls of measure() are serialized. Cost: 33 messages each way per locality and
+// measurement, at most 33 log2(n) of one locality; nothing between measurements. Errors: a locality that is lost or
+// does not answer within the deadline gets no new point. Example: net/observe/test/clock_offsets_test.cpp
 #pragma once
 
 #include <cstdint>
@@ -20,6 +25,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "net/bitwise.hpp"
 #include "net/core/node.hpp"
 #include "rt/core/spinlock.hpp"
 #include "rt/future.hpp"
@@ -41,21 +47,28 @@ struct clock_exchange {
 /// The point from the exchange with the shortest round trip; nullopt without an exchange that ended after it began.
 std::optional<clock_point> best_point(std::span<const clock_exchange> exchanges) noexcept;
 
+/// A locality's measurement of its parent's clock.
+struct clock_edge {
+  locality_id of = no_locality, parent = no_locality;
+  double per_s = 0;          ///< ticks per second of the locality's clock, as it has measured them itself
+  ticks there = 0;           ///< by its clock
+  ticks here = 0;            ///< by the parent's
+  double uncertainty_s = 0;  ///< half of the round trip
+};
+
 class clock_offsets final : public service {
  public:
   explicit clock_offsets(node& n);
   ~clock_offsets() override;
 
-  /// Queries all others, in a task, for at most `timeout_s` in total. One that does not answer in its share of that
-  /// time is queried again when the others have answered. Requires: called on the root, or on a locality whose own view
-  /// is needed. `without`: by locality, those that no longer answer; empty: none.
+  /// All others measure, within `timeout_s` in total: see net/observe/tree_gather.hpp for those that are stopped. In a
+  /// task of the root. `without`: by locality, those that no longer answer; empty: none.
   void measure(double timeout_s = deadline_s, const std::vector<bool>& without = {});
-  /// Measures every `period_s` from now on, until end(); each locality for at most `deadline_s`. Cost: a task that
-  /// sleeps.
+  /// Measures every `period_s` from now on, until end(), for at most `deadline_s`. Cost: a task that sleeps.
   void begin(double period_s);
   /// Ends the periodic measurement, in a task, in at most `deadline_s`; a second call does nothing.
   void end();
-  /// The map from a locality's clock to this one's, as measured so far.
+  /// On the root: the map from a locality's clock to this one's, as measured so far.
   [[nodiscard]] clock_map of(locality_id which) const;
 
   /// Replaces now_ticks() by another clock with `per_s` ticks per second. Called before the first measure().
@@ -64,17 +77,18 @@ class clock_offsets final : public service {
 
   void peer_lost(locality_id peer) override;
 
+  /// Measures the clock of the parent, in a task; nothing if that does not answer in time.
+  std::optional<clock_edge> measure_parent(locality_id parent, double timeout_s);
+
   // Called by actions from other localities, in pollers.
   void asked(locality_id by, std::uint64_t turn, ticks when);
-  void answered(locality_id by, std::uint64_t turn, const clock_exchange& e, double per_s);
+  void answered(locality_id by, std::uint64_t turn, const clock_exchange& e);
 
   static constexpr unsigned exchanges = 32;
   static constexpr double deadline_s = 2;
 
  private:
-  bool measure_one(locality_id peer, double timeout_s);
-  void measure_each();
-  [[nodiscard]] bool repeats();
+  [[nodiscard]] std::vector<char> take(std::vector<clock_edge> edges);
   void ask(locality_id peer, std::uint64_t turn);
   bool ends(std::uint64_t turn, promise<void>& to_notify);
 
@@ -92,15 +106,17 @@ class clock_offsets final : public service {
   bool repeats_ = false;  // guarded by repeats_lock_
   future<void> repeated_;
 
-  mutex one_at_a_time_;
+  mutex rounds_, one_at_a_time_;        // of measure(); of measure_parent()
   mutable plx::detail::spinlock lock_;  // guards the following members
   std::vector<clock_map> maps_;         // by locality
   std::uint64_t turn_ = 0;              // number of the current or last measurement
   bool measuring_ = false;
   locality_id peer_ = no_locality;
-  double peer_per_s_ = 0;
   std::vector<clock_exchange> found_;
   promise<void> done_;
 };
 
 }  // namespace plx::net
+
+template <>
+inline constexpr bool plx::is_bitwise<plx::net::clock_edge> = true;

@@ -175,7 +175,7 @@ void job::gather() {
 void job::write_summary() {
   const probe::settings& settings = *home().options().measure;
   constexpr double after_failure_s = 2;  // of a job that has failed, whose other processes may have stopped
-  const auto all = net::summaries_of_all(node(), parts_->failed ? after_failure_s : parts_->stop_deadline_s / 2);
+  const auto all = net::summary_of_all(node(), parts_->failed ? after_failure_s : parts_->stop_deadline_s / 2);
   if (probe::has_word(settings.profile, "screen") || settings.profile == "1") {
     const std::string text = net::job_summary_text(all);
     std::fwrite(text.data(), 1, text.size(), stdout);

@@ -57,4 +57,18 @@ double clock_map::uncertainty_s() const noexcept {
   return static_cast<double>(most) / rate_here_;
 }
 
+ticks clock_map::uncertainty_at(ticks there) const noexcept {
+  const clock_point &first = points_.front(), &last = points_.back();
+  const auto outside = [&](const clock_point& p) {
+    const ticks at = (*this)(there);
+    const auto distance = static_cast<double>(at > p.here ? at - p.here : p.here - at);
+    return p.uncertainty + static_cast<ticks>(std::ceil(nominal_error * distance));
+  };
+  if (there < first.there) return outside(first);
+  if (there >= last.there) return outside(last);
+  const auto behind = std::upper_bound(points_.begin(), points_.end(), there,
+                                       [](ticks t, const clock_point& p) { return t < p.there; });
+  return std::max((behind - 1)->uncertainty, behind->uncertainty);
+}
+
 }  // namespace plx::probe

@@ -39,8 +39,11 @@ class clock_map {
   /// How much faster this clock runs than the other, relative to the nominal rates: 1e-6 is a microsecond per second. 0
   /// if the points are too close together to determine it.
   [[nodiscard]] double drift() const noexcept;
-  /// The largest uncertainty of a point, in seconds: half of its round trip.
+  /// The largest uncertainty of a point, in seconds.
   [[nodiscard]] double uncertainty_s() const noexcept;
+  /// A bound of the error of the conversion of `there`, in ticks of this clock, for clocks of constant rate: that of
+  /// the points; before the first and after the last one also that of the rate. Requires: known().
+  [[nodiscard]] ticks uncertainty_at(ticks there) const noexcept;
 
  private:
   [[nodiscard]] double nominal() const noexcept { return rate_here_ / rate_there_; }
