@@ -136,7 +136,7 @@ class job {
   [[nodiscard]] unsigned size() const noexcept;     ///< localities, including lost ones
 
  private:
-  void start(job_options options, const std::string& problem);
+  void start(job_options options, std::string problem);
   void begin_measuring();
   void end_measuring() noexcept;
   void gather();

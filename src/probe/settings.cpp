@@ -154,6 +154,8 @@ void settings::describe(config_table& t) {
   t.add("plx.output", output, {.help = "the folder for all files"});
   t.add("plx.profile", profile, {.help = "profiles at the end: screen, csv, tau, separated by commas"});
   t.add("plx.trace", trace, {.help = "write trace.plxt while the program runs, for plx-trace"});
+  t.add("plx.trace-localities", trace_localities,
+        {.unit = "1", .help = "of a job's localities, every k-th one records a trace", .min = 1, .max = 1u << 30});
   t.add("plx.trace-records", trace_records,
         {.unit = "1", .help = "capacity of the trace ring per worker, records of 32 bytes", .min = 2, .max = 1u << 30});
   t.add("plx.trace-budget", trace_budget,

@@ -25,6 +25,8 @@ struct settings {
   std::string profile{};
   /// Whether to write trace.plxt while the program runs, for plx-trace and `parallax what-if`.
   bool trace = false;
+  /// In a job, the localities whose number is a multiple of this record a trace: 1, all of them. At least 1.
+  std::int64_t trace_localities = 1;
   /// Capacity of each worker's trace ring, in records of 32 bytes.
   std::int64_t trace_records = std::int64_t{1} << 18;
   /// The share of the workers' time that measurement may take while a trace is recorded; above it, tracing is reduced

@@ -166,7 +166,8 @@ void session::state::begin_trace() {
     return;
   }
   trace = *std::move(created);
-  if (asked.locality == 0) remove_traces_beyond(asked.output, asked.localities);
+  if (asked.locality == 0)
+    remove_traces_beyond(asked.output, asked.localities, static_cast<std::uint64_t>(asked.trace_localities));
   if (asked.attached) return begin_lent();
   traced_before = rec.traced();
   rec.stream_to(trace.get(), asked.locality, asked.localities);

@@ -183,6 +183,35 @@ def test_the_trace_of_a_killed_locality_is_read_as_far_as_it_goes(tmp_path, case
     assert "has no end" in warnings or missing[lost] == "it left no trace"
 
 
+# The trace of an earlier run, by all localities, is in the folder.
+@pytest.mark.parametrize("every, kept", [(2, [0, 2]), (3, [0]), (7, [0])])
+def test_every_kth_locality_records_a_trace(tmp_path, every, kept):
+    run(3, tmp_path / "run", "count", PLX_TRACE="1", **PATIENT)
+    done = run(3, tmp_path / "run", "count", f"--plx:trace-localities={every}", PLX_TRACE="1", **PATIENT)
+    assert done.returncode == 0, done.stderr
+    counted = counts(done.stdout)
+    missing, slices, warnings = missing_of(tmp_path / "run")
+    assert [text == "" for text in missing] == [i in kept for i in range(3)], missing
+    assert {e["pid"] for e in slices} == {i + 1 for i in kept}
+    gone = [i for i in range(3) if i not in kept]
+    assert ("locality 1 left no trace" if len(gone) == 1 else "2 of 3 localities left no trace: 1, 2;") in warnings
+    # Between localities with a trace each parcel has both ends.
+    other = load(tmp_path / "run" / "trace.json.gz")["otherData"]
+    sent = sum(counted[i][0] for i in kept)
+    assert len(kept) > 1 or other["parcels"] <= sent
+    assert all(m["clock_uncertainty_s"] > 0 for i, m in enumerate(other["localities"]) if i in kept[1:])
+    with open(tmp_path / "run" / "localities.csv", newline="") as file:
+        assert [row["missing"] for row in csv.DictReader(file)] == [""] * 3, "the summary has all localities"
+
+
+@pytest.mark.parametrize("wrong", ["0", "-1", "two"])
+def test_a_wrong_number_of_traced_localities_is_refused_in_one_line(tmp_path, wrong):
+    done = run(2, tmp_path / "run", "count", f"--plx:trace-localities={wrong}", PLX_TRACE="1")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("job_check")]
+    assert done.returncode != 0 and len(lines) == 1 and "--plx:trace-localities" in lines[0], done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_without_a_trace_nothing_is_written(tmp_path):
     done = run(2, tmp_path / "run", "count")
     assert done.returncode == 0 and len(counts(done.stdout)) == 2 and not (tmp_path / "run").exists()

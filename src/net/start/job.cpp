@@ -71,6 +71,7 @@ void set_apart(runtime_options& options, locality_id here, locality_id localitie
   if (options.measure == nullptr) return;
   auto measure = std::make_shared<probe::settings>(*options.measure);
   measure->locality = here;
+  measure->trace = measure->trace && here % measure->trace_localities == 0;
   measure->localities = localities;
   if (here != 0) {
     measure->output += fmt::format("/localities/{}", here);
@@ -108,7 +109,7 @@ job::job(job_options options) { start(std::move(options), ""); }
 
 // `problem`: an invalid argument, which usually all localities have. They compare them, so that one reports it.
 // A locality that cannot meet the others reports its own instead of that.
-void job::start(job_options options, const std::string& problem) {
+void job::start(job_options options, std::string problem) {
   const auto or_problem = [&problem](auto r) {
     if (!r && !problem.empty()) throw job_error(problem, true);
     return or_throw(std::move(r));
@@ -118,6 +119,8 @@ void job::start(job_options options, const std::string& problem) {
   const std::string_view wanted = or_throw(net::choose_transport());
   or_throw(net::collective::shared_memory_wanted());  // checked before this locality meets the others
   if (options.runtime.measure == nullptr) options.runtime.measure = options_from_environment().measure;
+  const std::int64_t every = options.runtime.measure->trace_localities;
+  if (problem.empty() && every < 1) problem = fmt::format("trace-localities: expected at least 1, found {}", every);
   p->peers = or_problem(net::find_bootstrap(wanted, options.start_deadline_s));
   const auto mine = net::properties_here(measures_of(*options.runtime.measure, options.summary), problem);
   net::job_start start = net::start_together(wanted, p->peers, mine, options.start_deadline_s);

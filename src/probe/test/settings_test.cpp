@@ -96,6 +96,12 @@ TEST(Settings, AnErrorNamesTheOptionOnceAsItWasWritten) {
   EXPECT_EQ(error_of("--plx:profile=csb"),
             "--plx:profile expects a list of screen, csv, tau, found 'csb'; did you mean 'csv'?");
   EXPECT_EQ(error_of("--plx:policies=none"), "--plx:policies expects a list of worker-cap, loop-grain, found 'none'");
+  for (const char* wrong : {"--plx:trace-localities=0", "--plx:trace-localities=-2", "--plx:trace-localities=1.5",
+                            "--plx:trace-localities=two"}) {
+    const std::string line = error_of(wrong);
+    EXPECT_NE(line.find("--plx:trace-localities"), std::string::npos) << wrong << ": " << line;
+    EXPECT_EQ(line.find('\n'), std::string::npos) << line;
+  }
   EXPECT_EQ(error_of("--plx:print-counter=/a/x,idle"),
             "--plx:print-counter expects /object{instance}/name@parameters, found 'idle'");
   EXPECT_EQ(error_of("--plx:sample-counter=/a{x"), "--plx:sample-counter=/a{x: its braces do not match");

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/file.hpp"
 #include "base/text.hpp"
@@ -136,11 +138,19 @@ loaded_trace merged(const std::vector<run_file>& files, std::vector<read_part>& 
       warnings.push_back(fmt::format("locality {} was omitted: one trace holds at most {} workers", s.locality,
                                      job_trace::most_workers));
   }
+  constexpr std::size_t most_named = 8;
+  std::vector<std::uint32_t> missing;
   for (std::uint32_t l = 0; l < n; ++l) {
     if (there[l]) continue;
     job.missing(l, "it left no trace");
-    warnings.push_back(fmt::format("locality {} left no trace", l));
+    missing.push_back(l);
   }
+  if (missing.size() == 1) warnings.push_back(fmt::format("locality {} left no trace", missing[0]));
+  if (missing.size() > 1)
+    warnings.push_back(
+        fmt::format("{} of {} localities left no trace: {}{}; every k-th one records with PLX_TRACE_LOCALITIES=k",
+                    missing.size(), n, fmt::join(std::span(missing).first(std::min(missing.size(), most_named)), ", "),
+                    missing.size() > most_named ? ", ..." : ""));
   return {job.finish(), std::move(warnings)};
 }
 
@@ -159,10 +169,10 @@ std::vector<std::pair<unsigned long, std::string>> traces_of_others(const std::s
 
 }  // namespace
 
-void remove_traces_beyond(const std::string& run, unsigned localities) {
+void remove_traces_beyond(const std::string& run, unsigned localities, std::uint64_t every) {
   std::error_code ignored;
   for (const auto& [number, path] : traces_of_others(run))
-    if (number >= localities) fs::remove(path, ignored);
+    if (number >= localities || number % every != 0) fs::remove(path, ignored);
 }
 
 result<std::vector<std::string>> trace_files(const std::string& run) {

@@ -74,9 +74,10 @@ struct loaded_trace {
 /// jobs with different numbers of localities.
 result<std::vector<std::string>> trace_files(const std::string& run);
 
-/// Removes RUN/localities/N/trace.plxt for N >= `localities`, which an earlier run left there. The files of the other
-/// localities are overwritten by them. Called by locality 0 when its trace begins.
-void remove_traces_beyond(const std::string& run, unsigned localities);
+/// Removes RUN/localities/N/trace.plxt, which an earlier run left there, for N >= `localities` and for those N that are
+/// no multiples of `every`. The files of the other localities are overwritten by them. Called by locality 0 when its
+/// trace begins.
+void remove_traces_beyond(const std::string& run, unsigned localities, std::uint64_t every = 1);
 
 /// Makes the clock of this process that of the first file: the files then give the same numbers each time. See
 /// base/clock_rate.hpp for what it requires.

@@ -319,6 +319,12 @@ TEST_F(TraceFile, FilesOfAnEarlierRunAreRefusedOrRemoved) {
   EXPECT_EQ(trace_files(run)->size(), 2u);
   remove_traces_beyond(run, 1);
   EXPECT_EQ(trace_files(run)->size(), 1u);
+  for (unsigned i = 1; i < 6; ++i) add(run + "/localities/" + std::to_string(i), i, 6);
+  add(run, 0, 6);
+  remove_traces_beyond(run, 6, 3);
+  const auto left = trace_files(run);
+  ASSERT_EQ(left->size(), 2u);
+  EXPECT_THAT((*left)[1], HasSubstr("localities/3/trace.plxt"));
   std::filesystem::remove_all(run);
 }
 
