@@ -295,28 +295,6 @@ shm_messages::counts shm_messages::counted_without(std::span<const locality_id> 
 
 // ------------------------------------------------------------------------------------------------------------ start-up
 
-result<shm_offers> offer_shm(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s) {
-  const auto asked = shared_memory_wanted();
-  if (!asked) return asked.error();
-  bool any = false;  // two on one host; then all take part, because the exchange is collective
-  for (std::size_t i = 0; i < hosts.size() && !any; ++i)
-    for (std::size_t k = 0; k < i && !any; ++k) any = hosts[i] == hosts[k];
-  shm_offers offers;
-  if (!any) return offers;
-  const auto senders = static_cast<unsigned>(std::count(hosts.begin(), hosts.end(), hosts[b.here()]));
-  if (*asked && senders > 1) {
-    auto made = shm_segment::make(senders);
-    if (made)
-      offers.mine = std::move(made).value();
-    else
-      warn_without_shm(made.error().message);
-  }
-  auto described = b.exchange(offers.mine.description(), deadline_s);
-  if (!described) return described.error();
-  offers.descriptions = std::move(described).value();
-  return offers;
-}
-
 void open_shm(node& n, shm_offers offers, const std::vector<std::string>& hosts) {
   if (offers.mine.description().empty()) return;
   std::vector<shm_messages::neighbour> near;

@@ -26,7 +26,6 @@
 #include "net/core/node.hpp"
 #include "net/group/call.hpp"
 #include "net/group/shm_segment.hpp"
-#include "net/start/bootstrap.hpp"
 
 namespace plx::net::collective {
 
@@ -93,13 +92,8 @@ class shm_messages final : public service {
 /// The segments that the localities of a job have announced to each other.
 struct shm_offers {
   shm_segment mine;                       ///< the segment of this locality, if it has one
-  std::vector<std::string> descriptions;  ///< by locality; "": no segment. Empty: no exchange took place
+  std::vector<std::string> descriptions;  ///< by locality; "": no segment
 };
-/// The localities of one host create their segments and publish them. Collective over all localities of the job, with
-/// the host of each, before the node is created: from then on its workers use the transport's library. A segment is
-/// missing where PLX_SHARED_MEMORY=off or the system denies the memory, which is logged as a warning. Errors: those of
-/// the bootstrap.
-result<shm_offers> offer_shm(bootstrap& b, const std::vector<std::string>& hosts, double deadline_s);
 /// Maps the segments and starts to use them. Logs a warning for those that cannot be mapped; network messages are used
 /// instead.
 void open_shm(node& n, shm_offers offers, const std::vector<std::string>& hosts);
