@@ -98,10 +98,6 @@ void warn_of_input(const simulation& sim, run_observer& observer) {
                     "hydro.pressure_floor = {:g} in {}, and was raised to them; lower the floors to keep it",
                     sim.settings().hydro.density_floor, plural(f.density, "cell"), sim.settings().hydro.pressure_floor,
                     f.pressure));
-  if (sim.settings().scheme.stages == 2 && sim.settings().hydro.reconstruct == reconstruction::ppm)
-    warn(
-        "hydro.integrator = \"rk2\" with PPM steepens smooth waves; use hydro.integrator = \"rk3\", or "
-        "hydro.reconstruction = \"plm\" or \"mp5\" with hydro.scheme = \"faces\"");
   const std::vector<double>& regions = sim.options().refinement.regions;
   for (std::size_t r = 0; r + 6 < regions.size(); r += 7)
     if (regions[r + 6] > sim.settings().domain.max_level)

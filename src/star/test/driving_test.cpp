@@ -122,6 +122,7 @@ std::vector<std::string> stars(const std::vector<std::string>& more) {
                                 "hydro.gamma=1.6666666666666667",
                                 "refinement.gradient_of=[]",
                                 "hydro.integrator=rk2",
+                                "hydro.reconstruction=plm",
                                 "hydro.pressure_floor=1e-13"};
   sets.insert(sets.end(), more.begin(), more.end());
   return sets;

@@ -28,7 +28,7 @@ field_errors errors_of(const spheroid& body, const std::array<double, 3>& centre
                        const gravity::gravity_options& options = {.self = true, .constant = 1.0}) {
   sets.insert(sets.begin(), {"problem.name=spheroid", "mesh.lower=[-1,-1,-1]", "mesh.upper=[1,1,1]", "mesh.max_level=0",
                              "refinement.gradient_of=[]", "spheroid.surroundings=1e-12", "spheroid.pressure=1",
-                             "run.max_steps=1", "hydro.integrator=rk2"});
+                             "run.max_steps=1", "hydro.integrator=rk2", "hydro.reconstruction=plm"});
   for (const auto& [key, value] : {std::pair{"equatorial_radius", body.equatorial}, {"polar_radius", body.polar}})
     sets.push_back("spheroid." + std::string(key) + "=" + std::to_string(value));
   sets.push_back("spheroid.centre=[" + std::to_string(centre[0]) + "," + std::to_string(centre[1]) + "," +

@@ -136,7 +136,7 @@ TEST(StepModule, AUniformGasFallsAsNewtonSays) {
         input::from_text("[problem]\nname = \"sod\"\n", "t",
                          {"mesh.root_blocks=[2,2,2]", "mesh.lower=[0,0,0]", "mesh.upper=[1,1,1]",
                           "mesh.sides=[\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\",\"periodic\"]",
-                          std::string("hydro.integrator=") + scheme, "run.t_end=0.5"})
+                          std::string("hydro.integrator=") + scheme, "hydro.reconstruction=plm", "run.t_end=0.5"})
             .value();
     setup s = in->prepare().value();
     const falling fall;

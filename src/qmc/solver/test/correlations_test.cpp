@@ -22,8 +22,8 @@ fermion_operator at(int site, int n, bool creates, spin s) {
 
 // Correlations of the periodic 2x2 cluster by exact diagonalization.
 struct exact_correlations {
-  explicit exact_correlations(const impurity& p)
-      : cluster_(*p.lattice), e({p.lattice->hopping({}), p.u, p.mu, p.beta}) {
+  exact_correlations(const impurity& p, double t_prime)
+      : cluster_(*p.lattice), e({p.lattice->hopping({1, t_prime}), p.u, p.mu, p.beta}) {
     const int n = cluster_.n_sites();
     for (int r = 0; r < n; ++r) {
       const double uu = both(spin::up, spin::up, 0, r, false), ud = both(spin::up, spin::down, 0, r, false);
@@ -71,13 +71,15 @@ std::vector<double> list_of(const cluster_correlations& c) {
 }
 
 TEST(Correlations, AgreeWithTheExactSolution) {
-  for (const auto& [u, beta, mu] : {std::tuple(4.0, 1.0, 0.0), std::tuple(6.0, 2.0, -1.0)}) {
+  // The last problem has a mean sign of 0.7, the weight of each measurement.
+  for (const auto& [u, beta, mu, t_prime] :
+       {std::tuple(4.0, 1.0, 0.0, 0.0), std::tuple(6.0, 2.0, -1.0, 0.0), std::tuple(8.0, 4.0, -2.0, -0.3)}) {
     impurity p;
     p.lattice = std::make_shared<const cluster>(cluster::named("2x2").value());
     p.u = u;
     p.beta = beta;
     p.mu = mu;
-    const coarse_graining grain(*p.lattice, {}, 1);
+    const coarse_graining grain(*p.lattice, {1, t_prime}, 1);
     p.g0 = grain.green(matsubara_function(4, 64), mu, beta);
     for (int k = 0; k < 4; ++k) p.moments.push_back(grain.patch(k).mean() - mu);
     runtime rt({.workers = 2, .bind = false});
@@ -85,7 +87,7 @@ TEST(Correlations, AgreeWithTheExactSolution) {
       return async_monte_carlo(p, {.walkers = 4, .bins = 60, .measurements = 25, .sweeps = 2, .correlations = true})
           .get();
     });
-    exact_correlations exact(p);
+    exact_correlations exact(p, t_prime);
     exact.values.density = exact.e.density();
     exact.values.double_occupancy = exact.e.double_occupancy();
     const auto expected = list_of(exact.values);

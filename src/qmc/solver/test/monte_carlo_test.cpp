@@ -20,24 +20,23 @@ using complex = std::complex<double>;
 constexpr int n_frequencies = 64;
 
 // The periodic cluster by itself, which exact diagonalization solves.
-impurity finite_cluster(const char* name, double u, double beta, double mu) {
+impurity finite_cluster(const char* name, double u, double beta, double mu, double t_prime = 0) {
   impurity p;
   p.lattice = std::make_shared<const cluster>(cluster::named(name).value());
   p.u = u;
   p.beta = beta;
   p.mu = mu;
-  const coarse_graining grain(*p.lattice, {}, 1);
+  const coarse_graining grain(*p.lattice, {1, t_prime}, 1);
   p.g0 = grain.green(matsubara_function(p.lattice->n_sites(), n_frequencies), mu, beta);
   for (int k = 0; k < p.lattice->n_sites(); ++k) p.moments.push_back(grain.patch(k).mean() - mu);
   return p;
 }
 
-exact_diagonalization solution(const impurity& p) {
-  return exact_diagonalization({p.lattice->hopping({}), p.u, p.mu, p.beta});
+exact_diagonalization solution(const impurity& p, double t_prime) {
+  return exact_diagonalization({p.lattice->hopping({1, t_prime}), p.u, p.mu, p.beta});
 }
 
-matsubara_function exact_green(const impurity& p) {
-  const auto e = solution(p);
+matsubara_function exact_green(const impurity& p, const exact_diagonalization& e) {
   const int n = p.lattice->n_sites();
   matsubara_function g(n, n_frequencies);
   for (int k = 0; k < n; ++k) {
@@ -117,10 +116,10 @@ double p_value_of_momentum(const impurity& p, const monte_carlo_result& r, const
 
 // Compares a run per seed with exact results. Returns the p-values, by momentum and seed.
 std::vector<std::vector<double>> compare_with_exact_solution(double u, double beta, double mu, walker_method method,
-                                                             int seeds, int bins) {
-  const auto p = finite_cluster("2x2", u, beta, mu);
-  const auto exact = exact_green(p);
-  const auto e = solution(p);
+                                                             int seeds, int bins, double t_prime = 0) {
+  const auto p = finite_cluster("2x2", u, beta, mu, t_prime);
+  const auto e = solution(p, t_prime);
+  const auto exact = exact_green(p, e);
   const int momenta[] = {0, p.lattice->find_momentum(M_PI, 0), p.lattice->find_momentum(M_PI, M_PI)};
   std::vector<std::vector<double>> chances(std::size(momenta));
   for (int seed = 1; seed <= seeds; ++seed) {
@@ -139,13 +138,14 @@ std::vector<std::vector<double>> compare_with_exact_solution(double u, double be
     EXPECT_LT(std::abs(averages[0].value - e.density()), 3.5 * averages[0].error + 1e-6) << seed;
     EXPECT_LT(std::abs(averages[1].value - e.double_occupancy()), 3.5 * averages[1].error) << seed;
     EXPECT_LT(averages[1].error, 0.01);
+    if (t_prime != 0) EXPECT_LT(averages[2].value, 0.8);
     EXPECT_LT(r.moves.largest_drift, 1e-8);
   }
   return chances;
 }
 
-void expect_agreement(double u, double beta, double mu, walker_method method, int seeds, int bins) {
-  for (const auto& chances : compare_with_exact_solution(u, beta, mu, method, seeds, bins))
+void expect_agreement(double u, double beta, double mu, walker_method method, int seeds, int bins, double t_prime = 0) {
+  for (const auto& chances : compare_with_exact_solution(u, beta, mu, method, seeds, bins, t_prime))
     for (const double chance : chances) EXPECT_GT(chance, 0.01);
 }
 
@@ -168,6 +168,11 @@ TEST(MonteCarlo, AgreesWithTheExactSolutionAtHalfFilling) {
 
 TEST(MonteCarlo, AgreesWithTheExactSolutionOfTheDopedCluster) {
   expect_agreement(6, 2, -1, walker_method::submatrix, 1, 60);
+}
+
+// Every measurement has the sign of its configuration as its weight.
+TEST(MonteCarlo, AgreesWithTheExactSolutionAtASmallSign) {
+  expect_agreement(8, 4, -2, walker_method::submatrix, 1, 40, -0.3);
 }
 
 TEST(MonteCarlo, RankOneWalkersAgreeWithTheExactSolution) {

@@ -42,7 +42,14 @@ TEST(hydro_options, wrong_values_are_one_line) {
   EXPECT_FALSE(o.parameters(0));
   o = {}, o.cfl = 1.5;
   EXPECT_FALSE(o.parameters(0));
-  o = {}, o.integrator = "rk2", o.cfl = 0.7;
+  o = {}, o.integrator = "rk2", o.reconstruction = "plm";
+  EXPECT_TRUE(o.parameters(0));
+  o.cfl = 0.7;
+  EXPECT_FALSE(o.parameters(0));
+  o = {}, o.integrator = "rk2";
+  ASSERT_FALSE(o.parameters(0));
+  EXPECT_NE(o.parameters(0).error().message.find("steepens smooth waves"), std::string::npos);
+  o.scheme = "full3d";
   EXPECT_FALSE(o.parameters(0));
   EXPECT_FALSE(hydro_options{}.parameters(max_species + 1));
   config_table table;
