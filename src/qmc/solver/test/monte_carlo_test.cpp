@@ -32,7 +32,7 @@ impurity finite_cluster(const char* name, double u, double beta, double mu, doub
   return p;
 }
 
-exact_diagonalization solution(const impurity& p, double t_prime) {
+exact_diagonalization solution(const impurity& p, double t_prime = 0) {
   return exact_diagonalization({p.lattice->hopping({1, t_prime}), p.u, p.mu, p.beta});
 }
 
@@ -253,7 +253,7 @@ TEST(MonteCarlo, WithoutInteractionTheFreeFunctionRemains) {
 // bins are as long as they have to be: with 12 measurements, two sweeps apart and correlated, 60 % do.
 TEST(MonteCarlo, ErrorBarsCover) {
   const auto p = finite_cluster("2x2", 4, 1, 0);
-  const auto exact = exact_green(p);
+  const auto exact = exact_green(p, solution(p));
   const int x = p.lattice->find_momentum(M_PI, 0), n_runs = 400, n_longer = 80;
   const std::vector<double> truth = {exact(x, 0).imag(), exact(0, 0).real(), solution(p).double_occupancy()};
   runtime rt({.workers = 2, .bind = false});
