@@ -14,6 +14,7 @@
 #include <new>
 
 #include "num/clones.hpp"
+#include "num/dense/blas_kernels.hpp"
 
 extern "C" {  // of OpenBLAS, exported but not declared
 [[gnu::weak]] void* blas_memory_alloc(int);
@@ -27,6 +28,7 @@ namespace {
 // start them inside a task; the others share buffers between callers without locks (OpenBLAS 0.3.21), and which build
 // is loaded can be changed after linking (update-alternatives).
 [[maybe_unused]] const bool one_thread = [] {
+  detail::restart_with_better_kernels();
   if (openblas_get_parallel() != OPENBLAS_THREAD) {
     std::fputs(
         "OpenBLAS: expected the build with threads (libopenblas0-pthread), found another; its results are wrong when "

@@ -37,6 +37,7 @@ std::vector<std::string> orbit(const std::vector<std::string>& more) {
                                 "run.max_steps=2",
                                 "refinement.gradient_of=[]",
                                 "hydro.integrator=rk2",
+                                "hydro.reconstruction=plm",
                                 "hydro.pressure_floor=1e-13"};
   sets.insert(sets.end(), more.begin(), more.end());
   return sets;
