@@ -5,9 +5,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdio>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -36,15 +35,29 @@ const char* better_kernels(std::string_view loaded, const processor_features& ha
   return has.amd ? "Zen" : "Haswell";
 }
 
+namespace {
+
+// Its words, each with a null character behind it.
+std::string command_line() {
+  std::string line;
+  if (std::FILE* file = std::fopen("/proc/self/cmdline", "re")) {
+    char part[4096];
+    while (const std::size_t n = std::fread(part, 1, sizeof part, file)) line.append(part, n);
+    std::fclose(file);
+  }
+  return line;
+}
+
+}  // namespace
+
 void restart_with_better_kernels() {
   if (std::getenv("OPENBLAS_CORETYPE") != nullptr || std::getenv("LD_PRELOAD") != nullptr) return;
   const char* better = better_kernels(openblas_get_corename(), features_of_this_processor());
   if (better == nullptr) return;
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);
-  std::string line{std::istreambuf_iterator<char>(file), {}};
+  std::string line = command_line();
   std::vector<char*> words;
   for (std::size_t at = 0; at < line.size(); at = line.find('\0', at) + 1) words.push_back(line.data() + at);
-  if (words.empty() || line.back() != '\0') return;
+  if (line.empty() || line.back() != '\0') return;
   words.push_back(nullptr);
   if (setenv("OPENBLAS_CORETYPE", better, 0) == 0) execv("/proc/self/exe", words.data());  // returns on failure only
 }
