@@ -59,7 +59,10 @@ void restart_with_better_kernels() {
   for (std::size_t at = 0; at < line.size(); at = line.find('\0', at) + 1) words.push_back(line.data() + at);
   if (line.empty() || line.back() != '\0') return;
   words.push_back(nullptr);
-  if (setenv("OPENBLAS_CORETYPE", better, 0) == 0) execv("/proc/self/exe", words.data());  // returns on failure only
+  if (setenv("OPENBLAS_CORETYPE", better, 0) != 0) return;
+  char path[4096] = {};  // by its path, which gives the process its name
+  if (readlink("/proc/self/exe", path, sizeof path - 1) > 0) execv(path, words.data());  // returns on failure only
+  execv("/proc/self/exe", words.data());
 }
 
 }  // namespace plx::detail
