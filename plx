@@ -16,8 +16,8 @@ help() {
            [--preset NAME]      another preset than release
            [--seeds N]          schedules of the deterministic mode per test (default 200)
            [--planted [REGEX]]  whether a test fails for each error of tests/planted/errors.py (40 minutes)
-./plx bench [NAME...] [--json FILE] [--threads N,...] [--quick]
-                                run benchmarks (all, or those named), print a table, write the numbers;
+./plx bench [NAME...] [--json FILE] [--history FILE] [--threads N,...] [--quick]
+                                run benchmarks (all, or those named), print a table, write the numbers, find when they changed;
                                 rt: the runtime beside oneTBB and OpenMP, with a picture of METG
 ./plx build [--preset NAME] [TARGET...]
                                 configure and build (default: release, everything)

@@ -16,6 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 import bench_against
 import bench_coalescing
+import bench_history
 import bench_parquet
 import bench_tables
 import builds
@@ -229,6 +230,8 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--repeat", metavar="N", type=int, default=1, help="run everything N times: medians, and intervals with --against")
     parser.add_argument("--against", metavar="FILE", help="compare with earlier numbers, as --json wrote them")
+    parser.add_argument("--history", metavar="FILE", help="append the numbers to this file, and print where they have changed")
+    parser.add_argument("--machine", metavar="NAME", help="with --history: default host name, processor, cores")
     parser.add_argument(
         "--fail-above", metavar="PERCENT", type=float, help="exit code 1 if a cost has grown by more than this, by its interval"
     )
@@ -243,8 +246,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         fail(f"the folder of {options.json} does not exist", 2)
     if options.repeat < 1:
         fail(f"--repeat {options.repeat}: expected 1 or more", 2)
-    if len(options.threads) > 1 and (options.repeat > 1 or options.against):
-        fail("--repeat and --against are for one number of threads", 2)
+    if len(options.threads) > 1 and (options.repeat > 1 or options.against or options.history):
+        fail("--repeat, --against and --history are for one number of threads", 2)
+    if options.history and options.quick:
+        fail("--history is for full runs: expected no --quick, whose numbers are of other problems", 2)
+    if options.machine and not options.history:
+        fail("--machine needs --history FILE", 2)
+    if options.history:
+        bench_history.check_writable(options.history)
     if options.fail_above is not None and not (options.against and options.repeat > 1):
         fail("--fail-above needs --against FILE and --repeat N, which give an interval", 2)
     if options.bin and not Path(options.bin).is_dir():
@@ -363,7 +372,14 @@ def main(arguments: list[str]) -> int:
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1) + "\n")
         say(f"written: {options.json}")
-    return compare_with_earlier(before, rows, options.fail_above) if options.against else 0
+    kept = not options.history or bench_history.record(options.history, run_for_history(rows, options))
+    code = compare_with_earlier(before, rows, options.fail_above) if options.against else 0
+    return code if kept else 1
+
+
+def run_for_history(rows: list[dict], options: argparse.Namespace) -> dict:
+    machine, threads = options.machine or bench_history.machine_name(), options.threads[0] if options.threads else None
+    return bench_history.run_of(rows, machine, threads, bench_history.commit_of())
 
 
 if __name__ == "__main__":
