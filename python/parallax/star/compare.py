@@ -1,10 +1,10 @@
 """`parallax compare a/ b/`: what changed between two runs, of plx-star or of any program that was measured.
 
-performance/compare_measured.py has the measured times, tasks and waits. Mesh files are matched by their step number. Two
-files are bitwise equal when they have the same blocks (in any order), the same time, and the same bits in every cell of
-every variable. Where the blocks differ, those in common are compared. Against the exact solution: L1 errors, the radius of
-a shock, and, of two resolutions, the observed order p of an error C h^p: ln(E_a / E_b) / ln(h_a / h_b), h the width of the
-finest cells; it says something only where both runs solve one problem to one time.
+performance/compare_measured.py has the measured times, tasks and waits, compare_phases.py the phases. Mesh files are matched
+by their step number. Two files are bitwise equal when they have the same blocks (in any order), the same time, and the same
+bits in every cell of every variable. Where the blocks differ, those in common are compared. Against the exact solution: L1
+errors, the radius of a shock, and, of two resolutions, the observed order p of an error C h^p: ln(E_a / E_b) / ln(h_a / h_b),
+h the width of the finest cells; it says something only where both runs solve one problem to one time.
 Cost: reads every matched mesh file once. Example to read: tests/star/test_compare.py.
 """
 
@@ -20,6 +20,7 @@ from .. import ReadError, html
 from ..performance.compare_measured import (
     Section, add_row, compare_measurement, compare_slowdown, compare_tasks, compare_time, compare_waits, evidence_of,
 )  # fmt: skip
+from ..performance.compare_phases import compare_phases
 from ..performance.compare_repeated import compare_parts
 from ..text import count, plural, seconds, trimmed
 from . import analysis, profiles
@@ -64,7 +65,7 @@ def compare_runs(first: Run, second: Run, results: tuple | None = None) -> Compa
         sections += results[0]
     elif first.mesh_files or second.mesh_files:
         sections += [physics, compare_errors(first, second)]
-    sections += [compare_figures(first, second), compare_time(*measured), compare_parts(*measured)]
+    sections += [compare_figures(first, second), compare_time(*measured), compare_phases(*measured), compare_parts(*measured)]
     sections += [compare_slowdown(*measured), compare_tasks(*measured), compare_waits(*measured)]
     kept = [section for section in sections if section is not None and (section.rows or section.sentences)]
     return Comparison(first, second, kept, equal)
