@@ -18,7 +18,7 @@ from ..hubbard.page import HubbardFacts, Sections, write_page
 from ..hubbard.zone import with_error
 from ..star.parts import About, Missing, Part, Performance, need
 from ..text import count, percent, plural, seconds
-from . import curves, vertex
+from . import curves, vertex, vertex_hdf5
 from .run import ParquetRun, by_frequencies, groups, last_of
 
 names = {
@@ -192,12 +192,20 @@ class Physics(Part):
         self._table("eigenvalues")
         return self.picture(curves.eigenvalue_picture(self.facts.run))
 
+    def _vertices(self):
+        """vertex.csv, or else the vertices in HDF5, which are of more transfers."""
+        folder = self.facts.run.folder
+        if (folder / "vertex.csv").exists():
+            return vertex.VertexFile(folder / "vertex.csv")
+        if path := vertex_hdf5.vertices_file(folder):
+            return vertex_hdf5.VertexHdf5(path)
+        if parts := vertex_hdf5.parts_alone(folder):
+            whole = parts[0].name.split("-")[0]
+            raise Missing(f"vertices/{whole}.h5 is missing, which shows {', '.join(p.name for p in parts[:3])} as one")
+        raise Missing("the run has no vertex.csv (output.vertex) and no vertices/F*.h5 (output.hdf5), or nothing has converged yet")
+
     def vertex(self) -> str:
-        run = self.facts.run
-        path = run.folder / "vertex.csv"
-        if not path.exists():
-            raise Missing("the run has no vertex.csv (output.vertex = false)")
-        file, u = vertex.VertexFile(path), float((self.facts.config or {}).get("model.u", 0.0))
+        file, u = self._vertices(), float((self.facts.config or {}).get("model.u", 0.0))
         _, rows = last_of(self._table("eigenvalues"))
         at = int(np.argmax(column(rows, "eigenvalue")))
         leading = (float(column(rows, "qx")[at]), float(column(rows, "qy")[at]))

@@ -1,4 +1,5 @@
-"""The vertices of a run: vertex.csv, of which one transfer at a time is read, and pictures of them.
+"""The vertices of a run: vertex.csv, of which one transfer at a time is read, and pictures of them, also of those in
+vertices/F8.h5 (vertex_hdf5.py).
 
 Example to read: tests/parquet/test_parquet_report.py.
 """
