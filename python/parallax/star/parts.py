@@ -14,7 +14,6 @@ from ..picture import dark, light, render
 from ..text import count, percent, plural, seconds, short, trimmed
 from . import curves, planes, render as renderer
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
-from .localities import localities_over_time, read_localities
 from .orbits import orbit_picture, read_orbits, wave_picture
 from .pixels import read_pixels
 from .tracers import read_tracers, series_of, tracers_picture
@@ -241,7 +240,7 @@ class MeshAndCost(Part):
         files = self.facts.run.mesh_files
         if len(files) < 3:
             raise Missing(f"the run has {plural(len(files), 'mesh file')}; output.mesh_interval makes more")
-        return self.picture(localities_over_time(read_localities(files)))
+        return self.picture(curves.localities_over_time(curves.read_localities(files)))
 
     def hero(self) -> str:
         index, cost = self.cost_of_blocks()
