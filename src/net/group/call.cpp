@@ -155,6 +155,11 @@ group::~group() { end(std::make_exception_ptr(std::runtime_error("the job ended 
 
 bool group::has(locality_id l) const noexcept { return std::binary_search(members_.begin(), members_.end(), l); }
 
+bool group::excludes(locality_id l) {
+  const spin_guard guard(lock_);
+  return !members_.empty() && !has(l);
+}
+
 void group::become(std::string name, std::vector<locality_id> members) {
   PLX_ASSERT(!members.empty() && std::is_sorted(members.begin(), members.end()) &&
              "members must be in ascending order");

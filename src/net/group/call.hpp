@@ -237,6 +237,8 @@ class group : public std::enable_shared_from_this<group> {
   [[nodiscard]] const std::vector<locality_id>& members() const noexcept { return members_; }
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] bool has(locality_id l) const noexcept;
+  /// Whether become() was called, and l is not a member.
+  [[nodiscard]] bool excludes(locality_id l);
   /// The number of calls that this locality has begun.
   [[nodiscard]] std::uint64_t calls();
   /// Whether no call of this locality is pending.

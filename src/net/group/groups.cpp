@@ -140,6 +140,16 @@ groups::found groups::of_ending(std::uint64_t id, const origin_of_part& made_by)
   return make_unless_too_many(id);
 }
 
+bool groups::excludes(std::uint64_t id, locality_id l) {
+  std::shared_ptr<group> g;
+  {
+    const spin_guard guard(lock_);
+    const auto at = all_.find(id);
+    if (at != all_.end()) g = at->second;
+  }
+  return g != nullptr && g->excludes(l);
+}
+
 bool groups::known() {
   const spin_guard guard(lock_);
   --unknown_;

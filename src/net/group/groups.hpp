@@ -57,6 +57,9 @@ class groups final : public service {
   /// The same of a report that the group has ended, which may arrive before a part is made here.
   found of_ending(std::uint64_t id, const origin_of_part& made_by);
 
+  /// Whether the group of this number is defined here, and l is not a member.
+  [[nodiscard]] bool excludes(std::uint64_t id, locality_id l);
+
   /// A group was defined here. False if payloads for it may have been refused.
   bool known();
   /// Reserves bytes for a payload of an undefined group. False if the limit is exceeded.

@@ -6,10 +6,17 @@
 #include <string>
 #include <utility>
 
+#include "base/log.hpp"
 #include "net/action.hpp"
+#include "net/error.hpp"
+#include "net/group/groups.hpp"
+#include "probe/record/names.hpp"
+#include "rt/async.hpp"
+#include "rt/core/scheduler.hpp"
 #include "rt/core/worker.hpp"
 
-namespace plx::net::collective {
+namespace plx::net {
+namespace collective {
 
 using plx::detail::spin_guard;
 
@@ -17,6 +24,18 @@ using plx::detail::spin_guard;
 future<void> tagged_arrived(sender s, const tagged_head& h, payload contents) {
   return node_here().get<tagged_messages>().arrived(s.who, h, std::move(contents));
 }
+/// The action: a message does not come.
+void tagged_missing(sender s, const tagged_head& h) { node_here().get<tagged_messages>().missing(s.who, h); }
+
+}  // namespace collective
+
+// Direct: a task could run after the one that reports the loss of the sender.
+template <>
+inline constexpr bool is_direct<&collective::tagged_arrived> = true;
+template <>
+inline constexpr bool is_direct<&collective::tagged_missing> = true;
+
+namespace collective {
 
 namespace {
 
@@ -72,48 +91,103 @@ tagged_messages::~tagged_messages() {
   }
 }
 
+// A poller cannot wait.
+void tagged_messages::wait_for_turn(window& w, std::uint64_t bytes, locality_id to, lock& guard) {
+  const auto has_room = [&] { return w.bytes == 0 || w.bytes + bytes <= most_.load(std::memory_order_relaxed); };
+  if (w.turns.empty() && has_room()) return;
+  const plx::detail::worker* here = plx::detail::this_worker();
+  if (here != nullptr && !here->in_task) return;
+  const auto mine = w.turns.emplace(w.turns.end());
+  while (!node_.is_lost(to) && (mine != w.turns.begin() || !has_room())) {
+    guard.release();
+    try {
+      plx::detail::wait_on(*mine, lock_, "room for messages at their receiver", &w);
+    } catch (const std::bad_alloc&) {  // it cannot wait
+      guard = lock(lock_);
+      w.turns.erase(mine);
+      plx::detail::waiter* const after = first_waiting(w);
+      guard.unlock();
+      plx::detail::notify_all(after);
+      throw;
+    }
+    guard = lock(lock_);
+  }
+  w.turns.erase(mine);
+}
+
+// The lock is held. The caller notifies it.
+plx::detail::waiter* tagged_messages::first_waiting(window& w) noexcept {
+  return w.turns.empty() ? nullptr : w.turns.front().take_all();
+}
+
 future<void> tagged_messages::send(const group& g, unsigned to, std::uint32_t tag, value_type type, payload contents) {
   check_rank(g, to, "send() to");
   const locality_id there = g.members()[to];
   const std::uint64_t bytes = contents.size() + bytes_of_head;
   tagged_head h{g.id(), 0, type, tag, 0};
-  lock_.lock();
+  lock guard(lock_);
   window& w = windows_[{g.id(), there}];
-  while (w.bytes != 0 && w.bytes + bytes > most_.load(std::memory_order_relaxed) && !node_.is_lost(there)) {
-    const plx::detail::worker* here = plx::detail::this_worker();
-    if (here != nullptr && !here->in_task) break;  // a poller cannot wait
-    plx::detail::wait_on(w.for_room, lock_, "room for messages at their receiver", &w);
-    lock_.lock();
-  }
+  std::uint64_t& next = w.next[tag];
+  wait_for_turn(w, bytes, there, guard);
   w.bytes += bytes;
-  h.number = w.next[tag]++;
-  lock_.unlock();
-  return async<&tagged_arrived>(there, sender{node_.here()}, h, std::move(contents))
-      .then(launch::sync, [this, &w, bytes](future<void> taken) {
-        give_back(w, bytes);
-        taken.get();
-      });
+  h.number = next++;
+  plx::detail::waiter* const after = first_waiting(w);  // it may have room as well
+  guard.unlock();
+  plx::detail::notify_all(after);
+  bool is_sent = false;
+  try {
+    auto taken = async<&tagged_arrived>(there, sender{node_.here()}, h, std::move(contents));
+    is_sent = true;
+    return taken.then(launch::sync, [this, &w, bytes, there, h](future<void> f) {
+      give_back(w, bytes);
+      try {
+        f.get();
+      } catch (const locality_lost&) {
+        throw;
+      } catch (...) {
+        report_missing(there, h);  // without effect if recv() has got the error
+        throw;
+      }
+    });
+  } catch (...) {
+    give_back(w, bytes);
+    if (!is_sent) report_missing(there, h);
+    throw;
+  }
 }
 
-// Each of the waiting tasks checks again whether there is room.
+// The first of the waiting tasks checks again whether there is room.
 void tagged_messages::give_back(window& w, std::uint64_t bytes) noexcept {
   plx::detail::waiter* first = nullptr;
   {
     const spin_guard guard(lock_);
     w.bytes -= bytes;
-    first = w.for_room.take_all();
+    first = first_waiting(w);
   }
   plx::detail::notify_all(first);
 }
 
-void tagged_messages::match(message&& m, tagged_reception& r, locality_id from) {
-  std::exception_ptr wrong = mismatch(m.head, m.contents.size(), r.expected, from);
-  if (wrong == nullptr) {
-    try {
-      r.take(m.contents);
-    } catch (...) {
-      wrong = std::current_exception();
-    }
+void tagged_messages::report_missing(locality_id to, const tagged_head& h) noexcept {
+  if (node_.stopped()) return;
+  try {
+    post<&tagged_missing>(to, sender{node_.here()}, h);
+  } catch (const std::exception& e) {
+    log_error("locality {} does not learn that message {} with tag {} is missing: {}", to, h.number, h.tag, e.what());
+  }
+}
+
+void tagged_messages::match(message&& m, tagged_reception& r, locality_id from) noexcept {
+  std::exception_ptr wrong;
+  try {
+    if (m.is_missing)
+      throw std::runtime_error(
+          fmt::format("message {} with tag {} from locality {} could not be delivered: its send() "
+                      "has the reason",
+                      m.head.number, m.head.tag, from));
+    wrong = mismatch(m.head, m.contents.size(), r.expected, from);
+    if (wrong == nullptr) r.take(m.contents);
+  } catch (...) {
+    wrong = std::current_exception();
   }
   m.contents = {};  // before the sender may send another one
   if (wrong == nullptr) return m.taken.set_value();
@@ -121,47 +195,116 @@ void tagged_messages::match(message&& m, tagged_reception& r, locality_id from) 
   m.taken.set_exception(wrong);
 }
 
+// A poller does not run the serialization of a program. The job is not quiescent before the task has ended.
+void tagged_messages::match_in_task(message&& m, std::unique_ptr<tagged_reception> r, locality_id from) {
+  static const probe::name_id name = probe::register_name("tagged message");
+  const locality_id here = node_.here();
+  node_.note_sent(here);
+  try {
+    auto run = [this, m = std::move(m), r = std::move(r), from, here]() mutable {
+      match(std::move(m), *r, from);
+      r.reset();
+      node_.note_done(here);
+    };
+    node_.home().get_scheduler().submit(plx::detail::make_posted({name}, std::move(run)));
+  } catch (...) {
+    node_.note_done(here);
+    throw;
+  }
+}
+
 void tagged_messages::receive(const group& g, unsigned from, std::uint32_t tag, std::unique_ptr<tagged_reception> r) {
   check_rank(g, from, "recv() from");
   const locality_id there = g.members()[from];
-  std::unique_lock guard(lock_);
+  lock guard(lock_);
   box& b = boxes_[{g.id(), there, tag}];
-  const std::uint64_t number = b.next;
-  if (auto found = b.early.extract(number)) {
+  if (auto found = b.early.extract(b.next)) {
     ++b.next;
+    kept_[there] -= found.mapped().contents.size() + bytes_of_head;
     guard.unlock();
     return match(std::move(found.mapped()), *r, there);
   }
   if (node_.is_lost(there)) {
-    const auto dropped = end(b);
+    const auto dropped = end(b, there);
     guard.unlock();
     return r->fail(node_.loss_of(there));
   }
+  b.waiting.emplace(b.next, std::move(r));
   ++b.next;
-  b.waiting.emplace(number, std::move(r));
+}
+
+// Members of communicators that are not defined here yet are unknown.
+bool tagged_messages::is_refused(locality_id from, const tagged_head& h) {
+  if (!node_.get<groups>().excludes(h.group, from)) return false;
+  node_.refuse(from, "a tagged message in a communicator of which it is no member");
+  return true;
+}
+
+// The lock is held.
+bool tagged_messages::may_keep(locality_id from, std::uint64_t bytes, std::uint64_t most) const noexcept {
+  return kept_[from] == 0 || kept_[from] + bytes <= most;
+}
+
+// The lock is held.
+void tagged_messages::keep(box& b, locality_id from, message&& m) {
+  const std::uint64_t number = m.head.number, bytes = m.contents.size() + bytes_of_head;
+  b.early.emplace(number, std::move(m));
+  kept_[from] += bytes;
 }
 
 future<void> tagged_messages::arrived(locality_id from, const tagged_head& h, payload&& contents) {
+  if (is_refused(from, h))
+    return failed(std::make_exception_ptr(std::logic_error("the sender is no member of the communicator")));
   message m{h, std::move(contents), {}};
   auto taken = m.taken.get_future();
-  std::unique_lock guard(lock_);
-  box& b = boxes_[{h.group, from, h.tag}];
-  if (b.ended) {
+  lock guard(lock_);
+  const auto at = boxes_.find({h.group, from, h.tag});
+  if (at != boxes_.end() && at->second.ended) {
     guard.unlock();
     return failed(node_.loss_of(from));
   }
-  auto found = b.waiting.extract(h.number);
-  if (!found) {
-    const bool repeated = h.number < b.next || b.early.contains(h.number);
-    if (!repeated) b.early.emplace(h.number, std::move(m));
-    guard.unlock();
-    if (!repeated) return taken;
-    node_.refuse(from, "a tagged message whose number was used before");
-    return failed(std::make_exception_ptr(std::logic_error("a message of this number has arrived before")));
+  if (at != boxes_.end()) {
+    box& b = at->second;
+    if (auto found = b.waiting.extract(h.number)) {
+      guard.unlock();
+      match_in_task(std::move(m), std::move(found.mapped()), from);
+      return taken;
+    }
+    if (h.number < b.next || b.early.contains(h.number)) {
+      guard.unlock();
+      node_.refuse(from, "a tagged message whose number was used before");
+      return failed(std::make_exception_ptr(std::logic_error("a message of this number has arrived before")));
+    }
   }
-  guard.unlock();
-  match(std::move(m), *found.mapped(), from);
+  const std::uint64_t most = most_kept_.load(std::memory_order_relaxed);
+  if (!may_keep(from, m.contents.size() + bytes_of_head, most)) {
+    guard.unlock();
+    node_.refuse(from, "too many bytes of tagged messages wait for their recv()");
+    return failed(std::make_exception_ptr(std::runtime_error(
+        fmt::format("more than {} bytes of tagged messages of this sender wait for their recv()", most))));
+  }
+  keep(boxes_[{h.group, from, h.tag}], from, std::move(m));
   return taken;
+}
+
+void tagged_messages::missing(locality_id from, const tagged_head& h) {
+  if (is_refused(from, h)) return;
+  message m{h, {}, {}, true};
+  lock guard(lock_);
+  const auto at = boxes_.find({h.group, from, h.tag});
+  if (at != boxes_.end()) {
+    box& b = at->second;
+    if (auto found = b.waiting.extract(h.number)) {
+      guard.unlock();
+      return match_in_task(std::move(m), std::move(found.mapped()), from);
+    }
+    if (b.ended || h.number < b.next || b.early.contains(h.number)) return;
+  }
+  // More than of messages, so that those which were refused for their bytes can be reported.
+  const std::uint64_t most = most_kept_.load(std::memory_order_relaxed);
+  if (may_keep(from, bytes_of_head, most + most / 4)) return keep(boxes_[{h.group, from, h.tag}], from, std::move(m));
+  guard.unlock();
+  node_.refuse(from, "too many tagged messages are missing");
 }
 
 tagged_messages::counts tagged_messages::waiting() {
@@ -173,8 +316,9 @@ tagged_messages::counts tagged_messages::waiting() {
 }
 
 // The lock is held. Later messages would follow a missing one. They are destroyed after the lock is released.
-std::map<std::uint64_t, tagged_messages::message> tagged_messages::end(box& b) {
+std::map<std::uint64_t, tagged_messages::message> tagged_messages::end(box& b, locality_id from) {
   b.ended = true;
+  for (const auto& [number, m] : b.early) kept_[from] -= m.contents.size() + bytes_of_head;
   return std::exchange(b.early, {});
 }
 
@@ -187,7 +331,7 @@ void tagged_messages::peer_lost(locality_id which) {
     const spin_guard guard(lock_);
     for (auto& [key, b] : boxes_) {
       if (std::get<1>(key) != which || b.waiting.empty()) continue;
-      dropped.push_back(end(b));
+      dropped.push_back(end(b, which));
       for (auto& [number, r] : b.waiting) failing.push_back(std::move(r));
       b.waiting.clear();
     }
@@ -195,4 +339,5 @@ void tagged_messages::peer_lost(locality_id which) {
   for (const auto& r : failing) r->fail(loss);
 }
 
-}  // namespace plx::net::collective
+}  // namespace collective
+}  // namespace plx::net

@@ -86,16 +86,16 @@ void wait_for_refused(net::test::localities& all, unsigned times) {
   EXPECT_EQ(refused(), times);
 }
 
-// Locality 1 runs `say`; locality 0 must refuse `times` messages.
+// Locality 1 runs `sends`; locality 0 must refuse `times` messages.
 template <class F>
-void expect_refused(unsigned times, F say, unsigned localities = 2) {
+void expect_refused(unsigned times, F sends, unsigned localities = 2) {
   net::test::localities all(localities);
   all.run(0, [] {  // state that an invalid message could corrupt
     const auto c = new_<thing>(0).get();
     EXPECT_EQ(async<&thing::get>(c).get(), 5);
   });
   wait_for_refused(all, 0);
-  all.run(1, say);
+  all.run(1, sends);
   wait_for_refused(all, times);
   all.run(0, [localities] {
     for (locality_id i = 0; i < localities; ++i) EXPECT_EQ((async<&answers>(i, 3, sender{0}).get()), 3);
@@ -186,20 +186,22 @@ TEST(UnsoundValues, References) {
   expect_refused(7, [] {
     const gid ours{0, 1, 123'456}, theirs{1, 1, 123'456}, impossible{none_such, 1, 1};  // of no object
     using namespace net::detail;
-    const auto say = [](auto fill) {
+    const auto send_update = [](auto fill) {
       reference_updates l;
       fill(l);
       post<&agas_updates>(0, sender{1}, l);
     };
-    say([](reference_updates& l) { l.losses = 1'000'000, l.releases = {}, l.acknowledged = {{gid{0, 1, 1}, 7}}; });
-    say([&](reference_updates& l) { l.claims = {{impossible, 1}}; });
-    say([&](reference_updates& l) { l.releases = {{impossible, 1}}; });
-    say([&](reference_updates& l) { l.registrations = {{impossible, 1}}; });
-    say([&](reference_updates& l) { l.destroys = {ours}; });
-    say([&](reference_updates& l) { l.claim_results = {{ours, 1, 1}}; });
-    say([&](reference_updates& l) { l.places = {{ours, {none_such, 1}}}; });
+    send_update([](reference_updates& l) {
+      l.losses = 1'000'000, l.releases = {}, l.acknowledged = {{gid{0, 1, 1}, 7}};
+    });
+    send_update([&](reference_updates& l) { l.claims = {{impossible, 1}}; });
+    send_update([&](reference_updates& l) { l.releases = {{impossible, 1}}; });
+    send_update([&](reference_updates& l) { l.registrations = {{impossible, 1}}; });
+    send_update([&](reference_updates& l) { l.destroys = {ours}; });
+    send_update([&](reference_updates& l) { l.claim_results = {{ours, 1, 1}}; });
+    send_update([&](reference_updates& l) { l.places = {{ours, {none_such, 1}}}; });
     // A message without effect is not refused.
-    say([&](reference_updates& l) {
+    send_update([&](reference_updates& l) {
       l.acknowledged = {{ours, ~std::uint64_t{0}}}, l.releases = {{ours, 9}}, l.destroys = {theirs};
       l.registrations = {{ours, 9}}, l.registered = {ours, impossible};
     });
@@ -270,13 +272,13 @@ TEST(UnsoundValues, CollectiveCalls) {
   all.run(1, [] {
     using namespace net::collective;
     group& g = net::node_here().get<groups>().named("sums", {0, 1, 2});
-    const auto say = [&](std::uint32_t rank, kind what) {
+    const auto send_call = [&](std::uint32_t rank, kind what) {
       send_raw("deliver", 0, sender{1}, address{g.id(), 1, rank, 0, what}, net::payload(std::size_t{100}));
     };
-    say(2, kind::all_reduce);  // with the rank of another member
-    say(none_such, kind::all_reduce);
-    say(1, kind::none);
-    say(1, static_cast<kind>(60'000));
+    send_call(2, kind::all_reduce);  // with the rank of another member
+    send_call(none_such, kind::all_reduce);
+    send_call(1, kind::none);
+    send_call(1, static_cast<kind>(60'000));
     using net::detail::failure;
     send_raw("group_ended", 0, sender{1}, g.id(), origin_of_part{},
              failure{failure::lost, none_such, 1, "it was never there"});
@@ -292,16 +294,42 @@ TEST(UnsoundValues, TaggedMessages) {
     using namespace net::collective;
     const communicator c("tagged");
     const group& g = net::node_here().get<groups>().named("tagged", {0, 1});
-    const auto say = [&](std::uint64_t number, locality_id from) {
+    const auto send_number = [&](std::uint64_t number, locality_id from) {
       send_raw("tagged_arrived", 0, sender{from}, tagged_head{g.id(), number, carried<int>::type, 0, 0},
                net::payload::of(7));
     };
-    say(5, 1);
-    say(5, 1);          // a number that was used
-    say(6, none_such);  // in the name of another locality
+    send_number(5, 1);
+    send_number(5, 1);          // a number that was used
+    send_number(6, none_such);  // in the name of another locality
     auto unread = c.send(0, 1, 1);
-    say(5, 0);
+    send_number(5, 0);
   });
+}
+
+// Locality 1 is no member of a communicator of locality 0, and sends more than may wait there in others.
+TEST(UnsoundValues, TaggedMessagesOfOthers) {
+  using namespace net::collective;
+  net::test::localities all(2);
+  std::uint64_t id = 0;
+  all.run(0, [&id] {
+    const communicator alone("alone", {0});
+    id = net::node_here().get<groups>().named("alone", {0}).id();
+    net::node_here().get<tagged_messages>().bound_kept(1000);
+  });
+  all.run(1, [id] {
+    const auto send_in = [](std::uint64_t group, std::uint32_t tag) {
+      send_raw("tagged_arrived", 0, sender{1}, tagged_head{group, 0, carried<int>::type, tag, 0}, net::payload::of(7));
+    };
+    const auto lose_in = [](std::uint64_t group, std::uint32_t tag) {
+      send_raw("tagged_missing", 0, sender{1}, tagged_head{group, 0, carried<int>::type, tag, 0});
+    };
+    send_in(id, 0), lose_in(id, 0);
+    for (std::uint32_t i = 0; i < 10; ++i) send_in(1000 + i, i);   // 3 have room
+    for (std::uint32_t i = 10; i < 20; ++i) lose_in(1000 + i, i);  // 1 more
+    lose_in(1000, 0);                                              // has arrived: without effect
+  });
+  wait_for_refused(all, 2 + 7 + 9);
+  EXPECT_EQ(all.at(0).get<tagged_messages>().waiting().messages, 4u);
 }
 
 TEST(UnsoundValues, Names) {

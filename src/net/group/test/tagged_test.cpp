@@ -170,6 +170,35 @@ TEST(Tagged, MemoryOfASlowReceiverIsBounded) {
   EXPECT_GT(largest, 2 * most);
 }
 
+// Many tasks send messages of several sizes with one tag: they arrive in the order of the calls of send().
+TEST(Tagged, SendersAreAdmittedInOrder) {
+  for (std::uint64_t seed = 1; seed <= plx::testing::seed_count(); ++seed) {
+    constexpr int n = 30;
+    net::simulation sim({.localities = 2, .seed = seed, .credits = 16384});
+    sim.run([&] {
+      net::node_here().get<tagged_messages>().bound_waiting(2000);
+      const communicator c;
+      if (c.rank() == 1) {
+        for (int i = 0; i < n; ++i) EXPECT_EQ(c.recv<std::vector<int>>(0, 0).get().at(0), i);
+        return;
+      }
+      int calls = 0;  // tasks of a locality change only where they wait
+      std::vector<future<void>> tasks;
+      for (int i = 0; i < n; ++i)
+        tasks.push_back(async([&, i] {
+          std::vector<int> v(i % 3 == 1 ? 400 : 1);  // the larger ones need all the room
+          v[0] = calls++;
+          c.send(1, 0, v).get();
+        }));
+      for (auto& f : tasks) f.get();
+    });
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
 TEST(Tagged, AMessageOfAnySizeHasRoom) {
   net::simulation sim({.localities = 2});
   sim.run([&] {
@@ -282,6 +311,92 @@ TEST(Tagged, ADeathAtAnyMomentIsReported) {
   }
   EXPECT_GT(lost, 0);
   EXPECT_GT(received, 0);
+}
+
+// Locality 1 sends one message and dies. Locality 0 is busy, so that its tasks run later than its poller.
+TEST(Tagged, AMessageThatHasArrivedIsReceivedAfterTheLossOfItsSender) {
+  int lost = 0, received = 0;
+  for (std::uint64_t seed = 1; seed <= 5 * plx::testing::seed_count(); ++seed) {
+    net::simulation sim({.seed = seed, .detection_min_s = 1e-6, .detection_max_s = 20e-6, .kills = {{1, 0, 50e-6}}});
+    sim.run([&] {
+      const communicator c;
+      if (c.rank() == 1) {
+        (void)c.send(0, 0, std::vector<int>(seed % 2 == 0 ? 2000 : 1));
+        return this_thread::sleep_for(std::chrono::seconds(1));
+      }
+      bool ended = false;
+      std::vector<future<void>> others;
+      for (int i = 0; i < 10; ++i)
+        others.push_back(async([&ended] {
+          while (!ended) this_thread::yield();
+        }));
+      auto message = c.recv<std::vector<int>>(1, 0);
+      try {
+        (void)message.get();
+        ++received;
+      } catch (const locality_lost&) {
+        EXPECT_EQ(net::node_here().port().counts().parcels_received, 0u) << "it has arrived";
+        ++lost;
+      }
+      ended = true;
+      for (auto& f : others) f.get();
+    });
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+  EXPECT_GT(lost, 0);
+  EXPECT_GT(received, 0);
+}
+
+// Whether recv() is called before or after: it fails, and takes no later message.
+TEST(Tagged, AMessageWhoseDataDoNotArriveIsReportedToBoth) {
+  using fate = net::test::queue_network::piece_fate;
+  for (const bool early : {true, false}) {
+    net::test::localities all(2);
+    future<std::vector<int>> first;
+    const auto receive = [&] { first = communicator().recv<std::vector<int>>(0, 0); };
+    if (early) all.run(1, receive);
+    all.network().pieces = fate::fail;
+    all.run(0, [] {
+      const std::string why = text_of<remote_error>([] { communicator().send(1, 0, std::vector<int>(5000, 1)).get(); });
+      EXPECT_NE(why.find("its data could not be received"), std::string::npos) << why;
+    });
+    all.network().pieces = fate::arrive;
+    if (!early) all.run(1, receive);
+    EXPECT_EQ(text_of<std::runtime_error>([&] { (void)first.get(); }),
+              "message 0 with tag 0 from locality 0 could not be delivered: its send() has the reason");
+    all.run(0, [] { (void)communicator().send(1, 0, std::vector<int>(5000, 2)); });
+    all.run(1, [] { EXPECT_EQ(communicator().recv<std::vector<int>>(0, 0).get(), std::vector<int>(5000, 2)); });
+    EXPECT_EQ(all.at(1).get<tagged_messages>().waiting().messages, 0u);
+  }
+}
+
+// A receiver keeps messages up to its bound. Those that it refuses are reported to both, and later ones arrive.
+TEST(Tagged, AReceiverKeepsABoundedNumberOfBytes) {
+  net::test::localities all(2);
+  auto& there = all.at(1).get<tagged_messages>();
+  there.bound_kept(1000);
+  std::vector<future<void>> sent;
+  const auto send = [&](char c) {
+    all.run(0, [&] { sent.push_back(communicator().send(1, 0, std::string(400, c))); });
+  };
+  send('a'), send('b');
+  EXPECT_LE(there.waiting().bytes, 500u);
+  all.run(1, [] {
+    const communicator c;
+    EXPECT_EQ(c.recv<std::string>(0, 0).get(), std::string(400, 'a'));
+    EXPECT_NE(text_of<std::runtime_error>([&] { (void)c.recv<std::string>(0, 0).get(); }), "");
+  });
+  for (int i = 0; i < 5; ++i) {
+    send('c');
+    all.run(1, [] { EXPECT_EQ(communicator().recv<std::string>(0, 0).get(), std::string(400, 'c')); });
+  }
+  const std::string why = text_of<remote_error>([&] { sent[1].get(); });
+  EXPECT_NE(why.find("more than 1000 bytes of tagged messages"), std::string::npos) << why;
+  EXPECT_NO_THROW(sent[0].get());
+  EXPECT_EQ(all.at(1).port().counts().refused, 1u);
 }
 
 // A sender that waits for room is resumed by the loss of the receiver.
