@@ -165,8 +165,8 @@ class communicator {
 
   // The same on memory of the caller, which stays valid, and is accessed by nothing else, until the future is ready.
   // T: a bitwise type other than bool. All members pass the same number of elements; otherwise the calls end with a
-  // logic_error (all_reduce, reduce_scatter: on all members, with the communicator). What is sent is copied once, into
-  // a message, and what is received is combined or copied from its message: no other copies are made.
+  // logic_error (all_reduce, reduce_scatter: on all members, with the communicator). Sent elements are copied once,
+  // into a message; received ones are combined or copied from it.
 
   /// Each element combined with those of the other members, in place, on every rank. Each element is combined in the
   /// tree described above, so the bits are those of an all_reduce of that element alone.
@@ -189,7 +189,7 @@ class communicator {
   /// The root's values on every rank; the root's memory is only read.
   template <class T>
   future<void> broadcast(std::span<T> values, unsigned root = 0) const {
-    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
+    net::collective::check_element<T>();
     const bool here = rank() == root;
     return start<void>(kind::broadcast, false,
                        net::collective::copied<T>{values, here ? 0 : net::collective::copied<T>::none},
@@ -199,7 +199,7 @@ class communicator {
   /// mine.size().
   template <class T>
   future<void> all_gather(std::span<const std::type_identity_t<T>> mine, std::span<T> all) const {
-    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
+    net::collective::check_element<T>();
     check_gathered(mine.size(), all.size());
     const bool there = mine.data() == all.data() + rank() * mine.size();
     return start<void>(kind::all_gather, false,
@@ -216,13 +216,16 @@ class communicator {
   // send(): the value is copied, and the future is ready when recv() has taken it. At most 16 MiB
   // (net::collective::most_waiting_bytes, with 256 bytes for each message), or one message of any size,
   // wait for recv() at each receiver; a send() beyond that suspends its task until there is room, unless a poller calls
-  // it. So two members that send each other more than that before they receive wait for each other.
+  // it. Tasks are admitted in order. All tags share this room, so one direction suffices for a deadlock: if 16 MiB with
+  // tag A wait, and the receiver waits for tag B, which is sent afterwards. The same holds for messages to oneself, and
+  // for two members that send each other more than that before they receive.
   // recv(): the future holds the value; into a span, which must stay valid until the future is ready.
   //
   // Errors: invalid_argument, thrown by send() and recv(), for a nonexistent rank. In the futures: locality_lost when
   // the peer is lost (messages that have arrived can still be received); logic_error from recv(), and remote_error with
-  // the same text from send(), if type or number of elements differ: the message counts as received. runtime_error if
-  // the job ends first. Cost: a call and its reply, and a copy on each side. Example: net/group/test/tagged_test.cpp
+  // the same text from send(), if type or number of elements differ: the message counts as received. runtime_error from
+  // recv() if its message could not be read or kept here (send() has the reason), and from both if the job ends first.
+  // Cost: a call and its reply, and a copy on each side. Example: net/group/test/tagged_test.cpp
 
   /// Sends a value; see above.
   template <class T>
@@ -234,7 +237,7 @@ class communicator {
   template <class T>
   future<void> send(unsigned to, std::uint32_t tag, std::span<T> values) const {
     using element = std::remove_const_t<T>;
-    static_assert(net::collective::is_element<element>, "T must be a bitwise type, and not bool");
+    net::collective::check_element<element>();
     return net::collective::send_tagged(*group_, to, tag, net::collective::carried<element>::type,
                                         payload(std::as_bytes(values)));
   }
@@ -247,7 +250,7 @@ class communicator {
   /// Receives as many elements as `into` has.
   template <class T>
   future<void> recv(unsigned from, std::uint32_t tag, std::span<T> into) const {
-    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
+    net::collective::check_element<T>();
     return net::collective::receive_tagged<void, T>(*group_, from, tag, into.size(), [into](const payload& p) {
       net::collective::copy_elements(p, net::collective::elements_of(into));
     });
@@ -277,8 +280,7 @@ class communicator {
   future<R> combine_in_place(Values values, Op op, net::collective::share how = net::collective::share::whole) const {
     using net::collective::share;
     using T = typename Values::value_type;
-    static_assert(net::collective::is_element<T>, "T must be a bitwise type, and not bool");
-    net::check_bitwise<T>();
+    net::collective::check_element<T>();
     const std::size_t bytes = values.size() * sizeof(T);
     if (how == share::whole && net::collective::divides(bytes, size())) how = share::halves;
     const kind k = how == share::whole    ? kind::all_reduce

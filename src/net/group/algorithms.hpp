@@ -54,10 +54,16 @@ class waiting final : public plx::detail::future_state<R>, public call {
  public:
   waiting(group& g, kind k, bool heavy, Result r) : state(destroy, 2), call(g, k, heavy), result_(std::move(r)) {}
   void combine(payload& left, const payload& right) override {
-    if constexpr (requires { result_.combine(left, right); }) result_.combine(left, right);
+    if constexpr (requires { result_.combine(left, right); })
+      result_.combine(left, right);
+    else
+      call::combine(left, right);
   }
   void combine_elements(std::byte* mine, const std::byte* theirs, std::size_t bytes, bool theirs_first) override {
-    if constexpr (requires { result_.memory(); }) result_.combine_elements(mine, theirs, bytes, theirs_first);
+    if constexpr (requires { result_.memory(); })
+      result_.combine_elements(mine, theirs, bytes, theirs_first);
+    else
+      call::combine_elements(mine, theirs, bytes, theirs_first);
   }
   Result& result() noexcept { return result_; }
 

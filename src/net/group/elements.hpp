@@ -1,7 +1,7 @@
 // Collective calls on memory of the caller: elements that are combined in place, or copied to their destination.
 //
 // Messages own their bytes: each call copies what it sends into a message once, and combines or copies what it receives
-// directly from the message. A locality of a host or of the network never accesses the caller's memory.
+// directly from the message. No other locality accesses the caller's memory.
 //
 // Thread safety: as net/group/call.hpp says. Example: net/group/test/elements_test.cpp
 #pragma once
@@ -25,6 +25,11 @@ inline constexpr std::size_t most_light_bytes = 256;
 /// Whether arrays of T are sent as their bytes.
 template <class T>
 inline constexpr bool is_element = is_bitwise<T> && !is_boolean<T> && !is_checked_enum<T>;
+template <class T>
+constexpr void check_element() {
+  static_assert(is_element<T>, "T must be a bitwise type, and not bool");
+  check_bitwise<T>();
+}
 
 /// Memory of the caller, which stays valid until the call has completed.
 struct elements {

@@ -52,8 +52,12 @@ requires is_element<T>
 struct carried<std::vector<T, A>> {
   static constexpr std::size_t count = any_count;
   static constexpr value_type type = carried<T>::type;
-  static payload pack(const std::vector<T, A>& v) { return payload(std::as_bytes(std::span(v))); }
+  static payload pack(const std::vector<T, A>& v) {
+    check_bitwise<T>();
+    return payload(std::as_bytes(std::span(v)));
+  }
   static std::vector<T, A> unpack(const payload& p) {
+    check_bitwise<T>();
     std::vector<T, A> v(p.size() / sizeof(T));
     copy_elements(p, elements_of(std::span<T>(v)));
     return v;
@@ -63,7 +67,7 @@ template <class T>
 T carried<T>::unpack(const payload& p) {
   T value{};
   if constexpr (is_element<T>)
-    copy_elements(p, elements_of(std::span<T>(&value, 1)));
+    check_bitwise<T>(), copy_elements(p, elements_of(std::span<T>(&value, 1)));
   else
     value = p.as<T>();
   return value;
