@@ -65,13 +65,14 @@ void answer(const request& q) {
   send_values(*q.here, q.answered(), q.action, h);
 }
 
-// Services that are destroyed with the node fail what they still hold; by then, its runtime has ended.
+// Services that are destroyed with the node fail what they still hold; by then, its runtime has ended, and nothing is
+// sent.
 void answer_with_error(const request& q, std::exception_ptr e) noexcept {
-  if (q.here->stopped()) return;
   parcel_header h;
   h.reply = q.reply_to;
   h.flags = failed_call;
   if (q.caller == q.here->here()) return answer_here(*q.here, h, failure_of(e));
+  if (q.here->stopped()) return;
   send_values(*q.here, q.answered(), q.action, h, failure_of(e));
 }
 
