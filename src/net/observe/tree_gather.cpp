@@ -32,6 +32,13 @@ std::vector<locality_id> all_but(const node& n, const std::vector<locality_id>& 
   return all;
 }
 
+bool is_below(const living_tree& t, locality_id l, locality_id above) {
+  if (!t.has(l)) return false;
+  for (l = t.parent_of(l); l != no_locality; l = t.parent_of(l))
+    if (l == above) return true;
+  return false;
+}
+
 void append_below(const living_tree& t, locality_id l, std::vector<locality_id>& to) {
   if (!t.has(l)) return;
   for (const locality_id child : t.children_of(l)) {

@@ -48,6 +48,8 @@ gather_place place_in(const living_tree& t, locality_id l, double timeout_s);
 std::optional<gather_place> place_of_request(const node& n, locality_id from, const gather_request& q);
 /// All localities but `these` and the root.
 std::vector<locality_id> all_but(const node& n, const std::vector<locality_id>& these);
+/// Whether l is in the tree, below another one.
+bool is_below(const living_tree& t, locality_id l, locality_id above);
 /// Appends those below l in the tree.
 void append_below(const living_tree& t, locality_id l, std::vector<locality_id>& to);
 
@@ -81,7 +83,8 @@ class tree_gather final : public service {
   void peer_lost(locality_id peer) override;
 
  private:
-  void begin(std::uint64_t round, const std::vector<locality_id>& children);
+  void begin(const gather_request& q, const std::vector<locality_id>& children);
+  void add_silent(locality_id from, const std::vector<locality_id>& silent);
   std::vector<locality_id> wait(std::uint64_t round, double timeout_s, Part& into);
   std::vector<locality_id> run(gather_request q, const gather_place& here, Part& into);
 
@@ -89,6 +92,7 @@ class tree_gather final : public service {
   mutex lock_;  // guards what follows
   condition_variable_any changed_;
   std::uint64_t round_ = 0;
+  std::optional<living_tree> tree_;   // of the round; none of a direct one
   std::vector<locality_id> waiting_;  // children that have not replied
   std::vector<locality_id> silent_;   // those of this subtree that have not replied to their parents
   Part part_;                         // of the children that have replied
@@ -111,6 +115,10 @@ Part tree_gather<Part>::gather(double timeout_s, const std::vector<bool>& withou
       late.push_back(one);
       append_below(t, one, wanted);
     }
+    // One that replies to its parent is not below another one that is late, unless a locality has lied.
+    std::sort(wanted.begin(), wanted.end());
+    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+    std::erase_if(wanted, [&late](locality_id l) { return std::find(late.begin(), late.end(), l) != late.end(); });
   }
   late.insert(late.end(), wanted.begin(), wanted.end());
   all.add(gather_directly(late, end.left_s()));
@@ -130,7 +138,7 @@ std::vector<locality_id> tree_gather<Part>::run(gather_request q, const gather_p
   {
     const std::lock_guard guard(lock_);
     q.round = round_ + 1;
-    begin(q.round, here.children);
+    begin(q, here.children);
   }
   for (const locality_id child : here.children)
     if (!node_.is_lost(child)) Part::request(child, q);
@@ -145,7 +153,7 @@ void tree_gather<Part>::take_request(locality_id from, const gather_request& q) 
   {
     const std::lock_guard guard(lock_);
     if (q.round <= round_) return;
-    begin(q.round, place->children);
+    begin(q, place->children);
   }
   for (const locality_id child : place->children)
     if (!node_.is_lost(child)) Part::request(child, q);
@@ -164,8 +172,7 @@ void tree_gather<Part>::take_reply(locality_id from, std::uint64_t round, const 
   const std::lock_guard guard(lock_);
   if (round > round_) return node_.refuse(from, "it replies to a gathering that was not requested");
   if (round < round_ || std::erase(waiting_, from) == 0) return;  // late
-  for (const locality_id one : silent)
-    if (one < node_.size() && one != node_.here()) silent_.push_back(one);
+  add_silent(from, silent);
   part_.add(std::move(part));
   changed_.notify_all();
 }
@@ -178,10 +185,25 @@ void tree_gather<Part>::peer_lost(locality_id peer) {
   changed_.notify_all();
 }
 
+/// Adds those below the sender, each once. Requires: lock_ is held.
+template <class Part>
+void tree_gather<Part>::add_silent(locality_id from, const std::vector<locality_id>& silent) {
+  bool sound = true;
+  for (const locality_id one : silent) {
+    const bool is_new = tree_ && one < node_.size() && is_below(*tree_, one, from) &&
+                        std::find(silent_.begin(), silent_.end(), one) == silent_.end();
+    if (is_new) silent_.push_back(one);
+    sound &= is_new;
+  }
+  if (!sound) node_.refuse(from, "it names impossible localities that have not replied to a gathering");
+}
+
 /// Requires: lock_ is held.
 template <class Part>
-void tree_gather<Part>::begin(std::uint64_t round, const std::vector<locality_id>& children) {
-  round_ = round;
+void tree_gather<Part>::begin(const gather_request& q, const std::vector<locality_id>& children) {
+  round_ = q.round;
+  tree_.reset();
+  if (q.direct == 0) tree_.emplace(node_.size(), q.without);
   waiting_ = children;
   silent_.clear();
   part_ = {};

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -12,7 +13,9 @@
 #include "net/action.hpp"
 #include "net/locality.hpp"
 #include "net/simulation.hpp"
+#include "rt/async.hpp"
 #include "rt/test/every_schedule_test.hpp"
+#include "rt/thread.hpp"
 
 namespace tree_gather_test {
 
@@ -134,6 +137,21 @@ TEST(TreeGather, TheTimesOfALocalityAndItsParentDiffer) {
   for (locality_id i = 1; i < 512; ++i)
     EXPECT_LE(net::place_in(t, i, 8).timeout_s + 8.0 / 18 - 1e-9, net::place_in(t, t.parent_of(i), 8).timeout_s);
   EXPECT_DOUBLE_EQ(net::place_in(t, 511, 8).timeout_s, 4);
+}
+
+// Locality 4 of 8, which has 5, 6 and 7 below it, claims three times that 6 does not reply, and that 1, itself and a
+// nonexistent locality do not. It replies without the part of 5.
+TEST(TreeGather, SilentLocalitiesAreThoseBelowTheSender) {
+  net::simulation sim({.localities = 8, .stalls = {{4, 0, 0, 100}}});
+  sim.run_root([] {
+    std::vector<locality_id> all;
+    auto gathered = async([&all] { all = gather(5); });
+    this_thread::sleep_for(std::chrono::milliseconds(1));
+    gather_here().take_reply(4, 1, {6, 1, 6, 4, 6, 99}, {{4}});
+    gathered.get();
+    EXPECT_EQ(all, others(8, {5}));
+  });
+  EXPECT_EQ(sim.at(0).port().counts().refused, 1u);
 }
 
 TEST(TreeGather, ImpossibleMessagesAreRefused) {
