@@ -130,10 +130,11 @@ void clock_offsets::begin(double period_s) {
     if (std::exchange(repeats_, true)) return;
   }
   repeated_ = async([this, period = std::chrono::duration<double>(period_s)] {
+    const double longest_s = std::max(deadline_s, period.count() / 2);
     std::unique_lock guard(repeats_lock_);
     while (!repeats_end_.wait_for(guard, period, [this] { return !repeats_; })) {
       guard.unlock();
-      measure(deadline_s);
+      measure(longest_s);
       guard.lock();
     }
   });

@@ -6,8 +6,9 @@
 // `there` was taken between `asked` and `answered`, so it corresponds to their midpoint, within half of the round trip
 // (Cristian 1989). The exchange with the shortest round trip is kept, because the others were delayed. The points go up
 // the tree, and the root converts the time of each parent to its own by the points of that parent. Nothing is assumed
-// about hosts: two processes on one host are measured like any others. A locality that computes and does not poll
-// answers late: its best exchange is then slower, and its uncertainty larger.
+// about hosts: two processes on one host are measured like any others. A parent that computes and does not poll answers
+// late: the best exchange is then slower, and the uncertainty larger. A locality measures in a task: if its workers run
+// other tasks for longer than the time of the round, it gets no new point in it.
 //
 // Error: at most the sum of the halves of the best round trips on the way to the root, at most log2(n) of them. The
 // points of a locality and of its parent are of slightly different times: before the second measurement the difference
@@ -64,9 +65,10 @@ class clock_offsets final : public service {
   /// All others measure, within `timeout_s` in total: see net/observe/tree_gather.hpp for those that are stopped. In a
   /// task of the root. `without`: by locality, those that no longer answer; empty: none.
   void measure(double timeout_s = deadline_s, const std::vector<bool>& without = {});
-  /// Measures every `period_s` from now on, until end(), for at most `deadline_s`. Cost: a task that sleeps.
+  /// Measures every `period_s` from now on, until end(), for at most half of it, but at least `deadline_s`. Cost: a
+  /// task that sleeps.
   void begin(double period_s);
-  /// Ends the periodic measurement, in a task, in at most `deadline_s`; a second call does nothing.
+  /// Ends the periodic measurement, in a task, in at most the time of a measurement; a second call does nothing.
   void end();
   /// On the root: the map from a locality's clock to this one's, as measured so far.
   [[nodiscard]] clock_map of(locality_id which) const;
