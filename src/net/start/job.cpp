@@ -110,10 +110,6 @@ job::job(job_options options) { start(std::move(options), ""); }
 // `problem`: an invalid argument, which usually all localities have. They compare them, so that one reports it.
 // A locality that cannot meet the others reports its own instead of that.
 void job::start(job_options options, std::string problem) {
-  const auto or_problem = [&problem](auto r) {
-    if (!r && !problem.empty()) throw job_error(problem, true);
-    return or_throw(std::move(r));
-  };
   auto p = std::make_unique<parts>();
   p->stop_deadline_s = options.stop_deadline_s;
   const std::string_view wanted = or_throw(net::choose_transport());
@@ -121,7 +117,9 @@ void job::start(job_options options, std::string problem) {
   if (options.runtime.measure == nullptr) options.runtime.measure = options_from_environment().measure;
   const std::int64_t every = options.runtime.measure->trace_localities;
   if (problem.empty() && every < 1) problem = fmt::format("trace-localities: expected at least 1, found {}", every);
-  p->peers = or_problem(net::find_bootstrap(wanted, options.start_deadline_s));
+  auto found = net::find_bootstrap(wanted, options.start_deadline_s);
+  if (!found && !problem.empty()) throw job_error(problem, true);
+  p->peers = or_throw(std::move(found));
   const auto mine = net::properties_here(measures_of(*options.runtime.measure, options.summary), problem);
   net::job_start start = net::start_together(wanted, p->peers, mine, options.start_deadline_s);
   const net::bootstrap& peers = *p->peers;

@@ -41,19 +41,21 @@ locality_properties properties_here(std::string measures, std::string problem) {
 namespace {
 
 // Called by all localities, of which one reports the problem. A launcher ends all processes as soon as one has failed:
-// so the others wait until that one has destroyed its exception, after the report.
+// so the others wait until that one has destroyed its exception, after the report. If one of them is missing by then,
+// it may be that one: each of the others reports the problem as well.
 [[noreturn]] void end_start(std::unique_ptr<bootstrap> peers, const std::string& problem, bool reports,
                             double deadline_s) {
   std::shared_ptr<bootstrap> all = std::move(peers);
   const auto wait_for_all = [all, deadline_s](const void* = nullptr) noexcept {
     try {
-      static_cast<void>(all->wait_for_all(deadline_s));  // fails if one has been killed
-    } catch (...) {                                      // out of memory
+      return static_cast<bool>(all->wait_for_all(deadline_s));  // fails if one has been killed
+    } catch (...) {                                             // out of memory
+      return false;
     }
   };
   if (reports) throw job_error(problem, true, std::shared_ptr<const void>(nullptr, wait_for_all));
-  wait_for_all();
-  throw job_error(problem, false);
+  const bool is_reported = wait_for_all();
+  throw job_error(problem, !is_reported);
 }
 
 // Throws if any locality has an invalid argument. The first of them reports it.
@@ -94,8 +96,8 @@ job_start start_together(std::string_view transport, std::unique_ptr<bootstrap>&
   start.hosts = job->hosts;
   if (peers->size() == 1) return start;
   start.memory.mine = detail::make_segment(*job, std::numeric_limits<std::size_t>::max());
-  const std::string mail = start.memory.mine.description();
-  auto found = find_transport(transport, *peers, std::move(job).value(), mail, deadline_s);
+  const std::string memory = start.memory.mine.description();
+  auto found = find_transport(transport, *peers, std::move(job).value(), memory, deadline_s);
   if (!found) throw job_error(found.error().message, true);
   start.carrier = std::move(found->carrier);
   start.memory.descriptions = std::move(found->also);

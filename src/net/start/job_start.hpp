@@ -43,7 +43,8 @@ struct job_start {
 /// Called by all localities together; `transport` is the name of the transport. Each step, the exchanges and the
 /// connection of the failure detectors, may take `deadline_s`. Throws job_error: an error in an exchange, or `problem`
 /// in place of it; an invalid argument or different programs, which one locality reports while the others wait for
-/// that. In the last case `peers` is moved from.
+/// that, or each of them if one is missing meanwhile. After an invalid argument, or if programs differ, `peers` is
+/// moved from.
 job_start start_together(std::string_view transport, std::unique_ptr<bootstrap>& peers, const locality_properties& mine,
                          double deadline_s);
 

@@ -115,6 +115,29 @@ TEST(JobStart, AnInvalidArgumentIsReportedByTheFirstThatHasIt) {
   }
 }
 
+// It dies between the two exchanges.
+TEST(JobStart, AllReportAnInvalidArgumentIfTheFirstThatHasItIsMissing) {
+  test::table t(3);
+  std::vector<std::thread> threads;
+  for (locality_id i = 0; i < 3; ++i)
+    threads.emplace_back([&t, i] {
+      std::unique_ptr<bootstrap> b = std::make_unique<test::table_bootstrap>(t, i);
+      const locality_properties mine = properties_here("", i == 1 ? "found 'many'" : "");
+      if (i == 1) {
+        EXPECT_TRUE(net::detail::exchange_job_info(*b, mine.bytes(), 300));
+        return t.die();
+      }
+      try {
+        static_cast<void>(start_together("ucx", b, mine, 300));
+        ADD_FAILURE() << "locality " << i << " has started";
+      } catch (const job_error& e) {
+        EXPECT_THAT(e.what(), HasSubstr("found 'many'"));
+        EXPECT_TRUE(e.speaks()) << i;
+      }
+    });
+  for (auto& each : threads) each.join();
+}
+
 // Their descriptions take the place of the addresses, before the wait for the report.
 TEST(JobStart, DifferentProgramsTakeTwoExchangesAsWell) {
   const auto other = [](locality_id i, locality_properties& p) {
