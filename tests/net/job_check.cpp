@@ -85,8 +85,8 @@ void stop_for(int s) {
   const std::string later = "(" + stopped + "; sleep " + std::to_string(s) + "; kill -CONT " + pid + ") &";
   if (std::system(later.c_str()) == 0) std::raise(SIGSTOP);
 }
-/// The victim dies while the job starts: at once, when it has been started by PMIx or MPI, or between the two
-/// exchanges.
+/// The victim dies while the job starts: at once, when it has been started by PMIx or MPI, between the two exchanges,
+/// or when it has connected to all others.
 void die_at_start(int victim, std::string_view when, double deadline_s) {
   const char* const rank = net::detail::launched_by();
   if (rank == nullptr || std::atoi(std::getenv(rank)) != victim) return;
@@ -98,6 +98,12 @@ void die_at_start(int victim, std::string_view when, double deadline_s) {
   }
   if (start != nullptr && when == "met")
     static_cast<void>(net::detail::exchange_job_info(*start, net::properties_here("", "").bytes(), deadline_s));
+  if (start != nullptr && when == "connected") {
+    try {
+      static_cast<void>(net::start_together(name, start, net::properties_here("", ""), deadline_s));
+    } catch (const job_error&) {
+    }
+  }
   std::raise(SIGKILL);
 }
 /// Reports why the job did not start.
@@ -244,6 +250,8 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
       if (find_here() == who) write_results();
       call_until_lost(who);
     });
+  } else if (name == "die-at-start") {  // the victim has died after it had connected
+    j.run([who] { call_until_lost(who); });
   } else if (name == "flood") {
     j.run([] { talk(100); });  // memory that is allocated once
     const long before = peak_kib();
