@@ -125,7 +125,8 @@ class process_transport : public transport {
   /// detector, and the rings if `with_rings`. `library`: "" if the transport's library needs no addresses.
   result<addresses> exchange_addresses(bootstrap& b, std::string_view library, bool with_rings, std::string_view also,
                                        double deadline_s);
-  /// Receives messages from rings, of all neighbours or of some. True if there were any. Nothing before start().
+  /// Receives messages from rings, of all neighbours or of some. True if there were any. Nothing while receiver_ is
+  /// null.
   bool receive_near(bool of_all) noexcept;
   /// Receives what has arrived before a peer is lost: its own messages, and those of others, which may report why it
   /// has left. `by_library`: receives what the library has; true if there was anything.
@@ -164,7 +165,7 @@ class process_transport : public transport {
   std::atomic<std::uint64_t> unfinished_{0}, refused_{0};
   combining_lock lock_;
   near_rings rings_;
-  receiver* receiver_ = nullptr;  // null before start()
+  receiver* receiver_ = nullptr;  // before start(): null, or one that drops all
 
  private:
   static constexpr int most_polls = 1000;  // others may still send
