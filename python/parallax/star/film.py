@@ -63,9 +63,10 @@ def weights_of(mesh) -> dict:
 
 class Frame:
     """The planes of one mesh file, "face" (z = the middle) and "edge" (along the line of centres of the stars, or the x
-    axis). images: {(quantity, plane): [vertical][horizontal]}; the cost is in µs. Extents are relative to the centre."""
+    axis). images: {(quantity, plane): [vertical][horizontal]}; the cost is in µs. Extents are relative to the centre. ideal:
+    whether p / rho, times the mean weight of species with weights, is the temperature; otherwise p / rho is shown."""
 
-    def __init__(self, mesh, previous_cycle: int | None, view: View, phase: float):
+    def __init__(self, mesh, previous_cycle: int | None, view: View, phase: float, ideal: bool = True):
         self.time, self.step, self.blocks = mesh.time, mesh.cycle, mesh.n_blocks
         cost = cost_per_update(mesh, previous_cycle)
         self.images, self.extents = {}, {}
@@ -78,7 +79,7 @@ class Frame:
             self.extents[plane] = section.extent
             self.images["density", plane] = section.image("rho")
             self.images["temperature", plane] = section.image("press") / self.images["density", plane]
-            if weights := weights_of(mesh):
+            if ideal and (weights := weights_of(mesh)):
                 self.images["temperature", plane] /= sum(section.image(name) / weight for name, weight in weights.items())
             if cost is not None:
                 self.images["cost", plane] = section.of_blocks(1e6 * cost)
@@ -355,7 +356,7 @@ def frames_of(run: Run, indices: list, view: View, orbits):
             with run.mesh(i - 1) as before:
                 previous = before.cycle
         with run.mesh(i) as mesh:
-            yield Frame(mesh, previous, view, orbits.phase(mesh.time) if orbits is not None else 0.0)
+            yield Frame(mesh, previous, view, orbits.phase(mesh.time) if orbits is not None else 0.0, eos_of(run) == "ideal")
 
 
 def mesh_files_of(run: Run) -> int:

@@ -11,7 +11,7 @@ from parallax.star import sheet as sheet_module
 from parallax.star.athdf import Mesh
 from parallax.star.cross_section import CrossSection
 from parallax.star.facts import Facts
-from parallax.star.film import Frame, Mp4, Units, View, eos_of, nice_length
+from parallax.star.film import Frame, Mp4, Units, View, eos_of, frames_of, nice_length
 from parallax.star.orbits import orbit_picture, read_orbits, wave_picture
 from parallax.star.parts import Physics
 from parallax.star.run import Run
@@ -162,6 +162,11 @@ def test_species_with_weights_give_the_temperature_of_the_mixture(tmp_path):
         share = CrossSection(mesh, view.centre, (1, 0, 0), (0, 1, 0), 0.9, 0.9).image("helium")
     assert np.ptp(share) > 0.3
     assert found == pytest.approx(3 / (share / 1.25 + (1 - share) / 2))
+    # Of other gas p / rho is shown, without weights.
+    for kind, times in (("ideal", 1 / (share / 1.25 + (1 - share) / 2)), ("white_dwarf", 1)):
+        (tmp_path / "config.toml").write_text(f'[eos]\nkind = "{kind}"\n')
+        (frame,) = frames_of(Run(tmp_path), [0], view, None)
+        assert frame.images["temperature", "face"] == pytest.approx(3 * times + 0 * share), kind
 
 
 def test_frames_go_to_ffmpeg_and_its_error_is_reported(tmp_path):
