@@ -14,10 +14,9 @@ def conserved_names(history) -> list:
     """The conserved totals that a history has, in a fixed order."""
     fixed = ["mass", "momentum_x", "momentum_y", "momentum_z", "energy"]
     # A species may have any name; its mass, like all conserved totals, has a column of the outflow.
-    others = ("mass", "momentum_", "energy", "total_angular_momentum_")
+    others = {*fixed, *(f"total_angular_momentum_{axis}" for axis in "xyz")}
     known = history.names()
-    species = [name for name in known if name.startswith("species_")
-               or (f"out_{name}" in known and not name.startswith(others))]
+    species = [name for name in known if name.startswith("species_") or (f"out_{name}" in known and name not in others)]
     turns = ["total_angular_momentum_z", "angular_momentum_z"] if _rotates(history) else []
     turns = [name for name in turns if name in history]
     return [name for name in fixed + species if name in history] + turns

@@ -49,6 +49,9 @@ def test_species_with_names_are_conserved_totals():
     table = history(mass=[2, 2], energy=[1, 1], helium=[1, 1], gravity_energy=[0, 0], out_mass=[0, 0], out_energy=[0, 0],
                     out_helium=[0, 0])
     assert analysis.conserved_names(table) == ["mass", "energy", "helium"]
+    names = ["mass_a", "energy_of_b", "momentum_x", "momentum_c", "total_angular_momentum_z"]
+    table = history(mass=[2, 2], energy=[1, 1], **{part + name: [1, 1] for part in ("", "out_") for name in names})
+    assert analysis.conserved_names(table) == ["mass", "momentum_x", "energy", "mass_a", "energy_of_b", "momentum_c"]
 
 
 def test_the_energy_of_gravity_counts_without_regrids():
