@@ -60,9 +60,10 @@ std::vector<known_option> options_in_use(const CLI::App& app) {
 
 std::string advice_on(const std::string& unknown, const std::vector<known_option>& options) {
   std::vector<std::string> names;
+  const bool is_short = unknown.size() == 2;  // every other short option is one letter away from it
   for (const auto& [name, owner] : options) {
     if (name == unknown) return fmt::format(" here; it is an option of '{}'", owner);
-    names.push_back(name);
+    if (!is_short || name.size() > 2) names.push_back(name);
   }
   const std::string near = did_you_mean(unknown, names);
   return near.empty() ? fmt::format("; {} --help lists the options", program_name) : near;
@@ -91,6 +92,7 @@ int print_answer(std::string_view text, int code) {
 
 std::string refusal_of(const CLI::App& app, const CLI::ParseError& e) {
   for (const std::string& argument : app.remaining(true)) {
+    if (argument == "--") break;  // what follows is no option
     if (argument.size() < 2 || argument[0] != '-') continue;
     const std::string name = argument.substr(0, argument.find('='));
     return fmt::format("unknown option '{}'{}", name, advice_on(name, options_in_use(app)));

@@ -7,11 +7,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -47,33 +49,64 @@ result<void> check_values(int argc, char** argv) {
   return {};
 }
 
-// The program whose input has this key; "" if several have it, or none.
-std::string_view program_with(std::string_view key) {
-  constexpr std::pair<std::string_view, std::string_view> begins[] = {
-      {"problem.", "plx-star"},         {"mesh.", "plx-star"},    {"hydro.", "plx-star"},
-      {"solver.", "plx-dca"},           {"pairing.", "plx-dca"},  {"four_point.", "plx-dca"},
-      {"loop.temperatures", "plx-dca"}, {"grid.", "plx-parquet"}, {"model.temperature", "plx-parquet"}};
-  for (const auto& [begin, program] : begins)
-    if (key.starts_with(begin)) return program;
-  return {};
+using names = std::span<const std::string_view>;
+
+bool contains(names all, std::string_view name) { return std::find(all.begin(), all.end(), name) != all.end(); }
+
+// A program with the keys or sections of its inputs by which they are recognized.
+struct recognized {
+  std::string_view program;
+  std::array<std::string_view, 3> marks;
+};
+constexpr recognized inputs_of[] = {{"plx-star", {"problem", "mesh", "hydro"}},
+                                    {"plx-dca", {"solver", "pairing", "four_point"}},
+                                    {"plx-parquet", {"grid.frequencies", "memory", "network"}}};
+
+// Whether inputs of this program have a section of this name. Those of plx-star may have any: problems have their own.
+bool has_section(std::string_view program, std::string_view section) {
+  constexpr std::string_view dca[] = {"model", "cluster", "loop", "solver", "pairing", "four_point", "output"};
+  constexpr std::string_view parquet[] = {"model", "cluster", "loop", "grid", "memory", "network", "output", "run"};
+  constexpr std::string_view shared[] = {"grid", "output", "run"};
+  if (program == "plx-dca") return contains(dca, section);
+  if (program == "plx-parquet") return contains(parquet, section);
+  return contains(shared, section) || !(contains(dca, section) || contains(parquet, section));
 }
 
-// The programs that the sections and keys of a TOML file belong to. By lines: the file may have errors.
-std::vector<std::string_view> programs_of(std::string_view text) {
-  std::vector<std::string_view> found;
+// The sections of a TOML file, and its keys with their section. By lines: the file may have errors.
+std::vector<std::string> sections_and_keys(std::string_view text) {
+  std::vector<std::string> found;
   std::string section;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = trimmed(text.substr(0, end));
     text.remove_prefix(std::min(end + 1, text.size()));
-    if (line.starts_with('[') && line.find(']') != line.npos)
-      section = std::string(line.substr(1, line.find(']') - 1)) + ".";
+    if (line.starts_with('[') && line.find(']') != line.npos) {
+      const std::size_t first = line.find_first_not_of('[');
+      section = std::string(trimmed(line.substr(first, line.find(']') - first)));
+      found.push_back(section);
+    }
     const std::size_t equals = line.find('=');
-    const bool is_key = !line.starts_with('[') && !line.starts_with('#') && equals != line.npos;
-    const std::string key = section + std::string(is_key ? trimmed(line.substr(0, equals)) : "");
-    if (const std::string_view program = program_with(key); !program.empty()) found.push_back(program);
+    if (line.starts_with('[') || line.starts_with('#') || equals == line.npos) continue;
+    found.push_back((section.empty() ? "" : section + ".") + std::string(trimmed(line.substr(0, equals))));
   }
   return found;
+}
+
+// The other program that this is an input of; "" if it has no mark of one, or a section that only inputs of `own` have.
+std::string_view other_program(std::string_view text, std::string_view own) {
+  const std::vector<std::string> all = sections_and_keys(text);
+  const auto section_of = [](std::string_view name) { return name.substr(0, name.find('.')); };
+  for (const recognized& other : inputs_of) {
+    if (other.program == own) continue;
+    const bool marked = std::any_of(all.begin(), all.end(), [&](const std::string& name) {
+      return contains(other.marks, name) || contains(other.marks, section_of(name));
+    });
+    const bool is_own = std::any_of(all.begin(), all.end(), [&](const std::string& name) {
+      return has_section(own, section_of(name)) && !has_section(other.program, section_of(name));
+    });
+    if (marked && !is_own) return other.program;
+  }
+  return {};
 }
 
 // The message of the exception that is being handled, and the exit code.
@@ -159,10 +192,9 @@ error error_of_input(const std::string& path, error found) {
   const auto text = read_file(path);
   if (!text) return found;
   const bool of_dca_plus_plus = path.ends_with(".json");  // read by plx-dca alone
-  const auto programs = of_dca_plus_plus ? std::vector<std::string_view>{"plx-dca"} : programs_of(*text);
-  if (programs.empty() || std::find(programs.begin(), programs.end(), name_of_program()) != programs.end())
-    return found;
-  return {fmt::format("{} is an input of {}: expected one of {}", path, programs.front(), name_of_program())};
+  const std::string_view other = of_dca_plus_plus ? "plx-dca" : other_program(*text, name_of_program());
+  if (other.empty() || other == name_of_program()) return found;
+  return {fmt::format("{} is an input of {}: expected one of {}", path, other, name_of_program())};
 }
 
 int answer(const std::string& text, int code) {

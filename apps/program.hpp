@@ -45,7 +45,8 @@ void declare_set_and_threads(CLI::App& app, common_options& c);
 /// produces the answer (--help). Error: one line.
 result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv);
 
-/// The error of reading an input; that it is one of another program (plx-star, plx-dca, plx-parquet) if it is.
+/// Returns `found`, the error of reading an input, or, if the file is an input of another program (plx-star, plx-dca,
+/// plx-parquet), an error that names that program.
 error error_of_input(const std::string& path, error found);
 
 /// print_answer(); in a job only the first process writes.

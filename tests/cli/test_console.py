@@ -68,6 +68,11 @@ def test_a_mistyped_option_is_one_line_with_the_nearest(tmp_path, name, words, m
 def test_an_option_far_from_all_or_at_the_wrong_place(tmp_path):
     done = built("plx-star").run(tmp_path, "--zzzzzz")
     assert done.returncode == 2 and done.stderr == "plx-star: unknown option '--zzzzzz'; plx-star --help lists the options\n"
+    for words in (["in.toml", "-5"], ["-x"]):  # every short option is one letter away
+        done = built("plx-star").run(tmp_path, *words)
+        assert done.returncode == 2 and done.stderr == f"plx-star: unknown option '{words[-1]}'; plx-star --help lists the options\n"
+    done = built("plx-star").run(tmp_path, "in.toml", "--", "-x")  # behind -- are arguments
+    assert done.returncode == 2 and "unknown option" not in done.stderr and "-x" in done.stderr, done
     done = built("plx-trace").run(tmp_path, "--rows", "5", "stats", "run")
     assert done.returncode == 2 and done.stderr == "plx-trace: unknown option '--rows' here; it is an option of 'stats'\n"
     assert not list(tmp_path.iterdir())
@@ -100,6 +105,16 @@ def test_an_input_with_an_error_is_still_that_of_its_program(tmp_path):
     (tmp_path / "dotted.toml").write_text("grid.frequencies = [4]  # of plx-parquet\n")
     done = built("plx-dca").run(tmp_path, "dotted.toml")
     assert done.stderr == "plx-dca: dotted.toml is an input of plx-parquet: expected one of plx-dca\n"
+    # A section of its own keeps an input that of its program, also if a key or section of another is in it.
+    (tmp_path / "in.toml").write_text("[model]\nu = 3\ntemperature = 1\n[cluster]\nname = '2x2'\n")
+    done = built("plx-dca").run(tmp_path, "in.toml")
+    assert done.returncode == 2 and "unknown key 'model.temperature'" in done.stderr, done
+    (tmp_path / "in.toml").write_text("[run]\nt_end = 1\n[sedov]\nenergy = 1\n[solver]\nwarm_up = 1\n")
+    done = built("plx-star").run(tmp_path, "in.toml")
+    assert done.returncode == 2 and "problem.name is missing" in done.stderr, done
+    (tmp_path / "in.toml").write_text("[model]\nu = 3\n[hydro]\ncfl = 0.5\n[solver]\nwarm_up = 1\n")
+    done = built("plx-dca").run(tmp_path, "in.toml")
+    assert done.returncode == 2 and "unknown section 'hydro'" in done.stderr, done
     (tmp_path / "neither.toml").write_text('[modell]\nu = 1\ntext = "[grid]"\n')
     done = built("plx-dca").run(tmp_path, "neither.toml")
     assert done.returncode == 2 and "unknown section 'modell'" in done.stderr and "did you mean 'model'?" in done.stderr
