@@ -316,6 +316,17 @@ def test_resume_from_an_older_checkpoint(folder):
     check_refused(run("--resume", "elsewhere.h5"), "elsewhere.h5", "RUN/checkpoint")
 
 
+def test_a_run_with_rk2_and_ppm_continues_with_rk3(folder):
+    rk2 = ["--set", "hydro.integrator=rk2", "--set", "hydro.cfl=0.4"]
+    plm = ["--set", "hydro.reconstruction=plm"]
+    assert run("in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=3", *rk2, *plm).returncode == 0
+    # As the folder of an older run, which had the pair.
+    ppm = ["--set", "hydro.reconstruction=ppm", "--allow-change", "hydro.reconstruction", "--set", "run.max_steps=6"]
+    check_refused(run("--resume", "out", *ppm), "--set hydro.integrator=rk3 --allow-change hydro.integrator")
+    done = run("--resume", "out", "--quiet", *ppm, "--set", "hydro.integrator=rk3", "--allow-change", "hydro.integrator")
+    assert done.returncode == 0 and len(rows("out")) == 8, done  # a header, steps 0 to 6
+
+
 def test_physics_that_is_allowed_to_change(folder):
     assert run("in.toml", "--out", "out", "--quiet", "--set", "run.max_steps=3").returncode == 0
     sets = ["--set", "run.max_steps=6", "--set", "hydro.cfl=0.2", "--set", "mesh.max_level=2"]

@@ -34,7 +34,8 @@ void hydro_options::describe(config_table& table) {
             {.help = "evolve the angular momentum of each cell about its centre: the total is conserved to rounding; "
                      "faces only"});
   table.add("hydro.integrator", integrator,
-            {.help = "strong-stability-preserving Runge-Kutta scheme", .choices = {"rk3", "rk2"}});
+            {.help = "strong-stability-preserving Runge-Kutta scheme; rk2 requires hydro.reconstruction plm or mp5",
+             .choices = {"rk3", "rk2"}});
   table.add("hydro.density_floor", density_floor,
             {.unit = "density", .help = "smaller densities are raised to it, and counted", .min = 0.0});
   table.add("hydro.pressure_floor", pressure_floor,
@@ -164,7 +165,8 @@ result<hydro_parameters> hydro_options::parameters(int n_species) const {
     return wrong("hydro.integrator", "'" + integrator + "'", "'rk3' or 'rk2'");
   if (integrator == "rk2" && reconstruction == "ppm")
     return wrong("hydro.integrator", "'rk2' with PPM, which steepens smooth waves",
-                 "'rk3', or hydro.reconstruction = \"plm\" or \"mp5\" with hydro.scheme = \"faces\"");
+                 "'rk3', or hydro.reconstruction = \"plm\" or \"mp5\" with hydro.scheme = \"faces\"; a run that began with it "
+                 "continues with --resume RUN --set hydro.integrator=rk3 --allow-change hydro.integrator");
   if (!(gamma > 1.0)) return wrong("hydro.gamma", std::to_string(gamma), "a value above 1");
   const double most = integrator == "rk2" ? 0.6 : 0.9;
   if (!(cfl >= 0.0 && cfl <= most))

@@ -49,6 +49,7 @@ TEST(hydro_options, wrong_values_are_one_line) {
   o = {}, o.integrator = "rk2";
   ASSERT_FALSE(o.parameters(0));
   EXPECT_NE(o.parameters(0).error().message.find("steepens smooth waves"), std::string::npos);
+  EXPECT_NE(o.parameters(0).error().message.find("--allow-change hydro.integrator"), std::string::npos);
   o.scheme = "full3d";
   EXPECT_FALSE(o.parameters(0));
   EXPECT_FALSE(hydro_options{}.parameters(max_species + 1));
