@@ -330,13 +330,18 @@ result<eos_options> in_units(eos_options o, const units& u) {
 result<species_list> species_of(const species_options& o, int count, const eos_options& eos, const units& u) {
   auto made = o.make(count);
   if (!made) return made.error();
-  const std::vector<output_variable> variables = all_variables();
-  for (const std::string& name : o.names)
-    if (is_column_of_history(name) || std::any_of(variables.begin(), variables.end(), [&](const output_variable& v) {
-          return v.name == name || v.name_in_mesh == name;
-        }))
+  const std::vector<output_variable> variables = all_variables(*made);
+  for (const std::string& name : o.names) {
+    const auto same = std::count_if(variables.begin(), variables.end(), [&](const output_variable& v) {
+      return v.name == name || v.name_in_mesh == name;
+    });
+    const bool twice = std::count(o.names.begin(), o.names.end(), "species_" + name) > 0;  // star_1_species_NAME
+    if (same > 1 || twice || is_column_of_history(name) || is_column_of_series(name))
       return error{
-          fmt::format("species.names: expected names that no variable or column of history.csv has, found '{}'", name)};
+          fmt::format("species.names: expected names that no other variable, column or dataset of the output has, such "
+                      "as *_min, *_max and *_edges, found '{}'",
+                      name)};
+  }
   if (o.weights.empty()) return made;
   if (!u.known)
     return error{

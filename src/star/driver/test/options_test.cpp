@@ -142,10 +142,16 @@ TEST(InputUnits, SpeciesHaveNamesAndWeights) {
   };
   EXPECT_EQ(error_of({"species.names=[\"helium\"]"}),
             "species.names: expected 2, one per species of the problem, found 1");
-  for (const char* taken : {"density", "rho", "mass", "out_mass", "step"})
-    EXPECT_EQ(
-        error_of({fmt::format("species.names=[\"a\",\"{}\"]", taken)}),
-        fmt::format("species.names: expected names that no variable or column of history.csv has, found '{}'", taken));
+  // Of variables, history.csv, images, tracers and profiles; s1 and species_1 are the same variable of mesh files.
+  for (const char* taken : {"density", "rho", "mass", "out_mass", "step", "x", "z", "y_edges", "tracer", "star",
+                            "species", "r_inner", "volume", "density_max", "a_min"})
+    EXPECT_THAT(error_of({fmt::format("species.names=[\"a\",\"{}\"]", taken)}),
+                testing::AllOf(HasSubstr("species.names: expected names that no other variable, column or dataset"),
+                               HasSubstr(fmt::format("found '{}'", taken))));
+  EXPECT_THAT(error_of({"species.names=[\"s1\",\"species_1\"]"}), HasSubstr("found 's1'"));
+  EXPECT_THAT(error_of({"species.names=[\"helium\",\"species_helium\"]"}), HasSubstr("found 'helium'"));
+  for (const char* free : {"species_0", "s0", "stars", "min", "xx"})
+    EXPECT_EQ(error_of({fmt::format("species.names=[\"{}\",\"b\"]", free)}), "") << free;
   EXPECT_THAT(error_of({"species.weights=[1.0,4.0]"}, false), HasSubstr("species.weights: expected [units]"));
   EXPECT_THAT(error_of({"species.weights=[1.0,4.0]", "eos.kind=radiation", "eos.molecular_weight=0.6"}),
               HasSubstr("found \"radiation\", whose temperature does not follow"));

@@ -77,6 +77,14 @@ bool need_gravity(std::span<const output_variable> variables) {
   return std::any_of(variables.begin(), variables.end(), [](const output_variable& v) { return v.needs_gravity(); });
 }
 
+bool is_column_of_series(std::string_view name) {
+  constexpr std::string_view fixed[] = {"x",      "y",       "z",       "step",  "time",   "tracer", "star",
+                                        "species", "r_inner", "r_outer", "cells", "volume", "mass"};
+  constexpr std::string_view ends[] = {"_edges", "_min", "_max"};  // of images and profiles
+  return std::find(std::begin(fixed), std::end(fixed), name) != std::end(fixed) ||
+         std::any_of(std::begin(ends), std::end(ends), [&](std::string_view end) { return name.ends_with(end); });
+}
+
 std::vector<output_variable> variables_of_mesh_files(const species_list& species) {
   std::vector<output_variable> all = all_variables(species);
   all.resize(5 + species.names.size());

@@ -6,6 +6,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -59,6 +60,9 @@ std::vector<output_variable> all_variables(const species_list& species = {});
 /// The variables with these names. Errors: the first unknown name, with the nearest known one.
 result<std::vector<output_variable>> find_variables(std::span<const std::string> names,
                                                     const species_list& species = {});
+
+/// Is this the name of a dataset, or of a column, that the files of a series have beside those of their variables?
+bool is_column_of_series(std::string_view name);
 
 /// The variables of mesh files: density, velocity, pressure, species.
 std::vector<output_variable> variables_of_mesh_files(const species_list& species);
