@@ -16,6 +16,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "io/folder_lock.hpp"
+#include "io/run_json.hpp"
 #include "mesh/files/checkpoint.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
@@ -259,6 +260,22 @@ void end_of_exception(const simulation& sim, run_files& files, run_observer& obs
   report_exception(sim, files, observer, fmt::format("after step {}: {}", sim.steps(), why));
 }
 
+// Errors: further rows of diagnostics.csv, whose temperatures would be those of other weights under the same header.
+result<void> check_same_columns(const input& in, const run_request& request) {
+  const std::string table = request.out + "/diagnostics.csv";
+  std::error_code code;
+  if (in.diagnostics.stars == 0 || !std::filesystem::exists(table, code)) return {};
+  const auto checkpoint = mesh::read_checkpoint(request.resume_checkpoint);
+  if (!checkpoint) return checkpoint.error();
+  for (const option_change& change : option_changes(checkpoint->state.options, in.table.toml()))
+    if (change.key == "species.weights")
+      return error{
+          fmt::format("species.weights = {}: expected {} as in the checkpoint, because {} has temperatures of these; "
+                      "move that file away, or continue in another folder (--out)",
+                      change.value, change.was, table)};
+  return {};
+}
+
 std::string way_to_go_on(const run_folder& folder) {
   if (folder.checkpoints().empty()) return "it has no checkpoint to continue from";
   return fmt::format("continue from its newest checkpoint with: plx-star --resume {}", folder.path());
@@ -266,12 +283,12 @@ std::string way_to_go_on(const run_folder& folder) {
 
 }  // namespace
 
-result<void> check_run(const input&, const setup& s, const run_request& request) {
+result<void> check_run(const input& in, const setup& s, const run_request& request) {
   if (auto r = check_memory(s); !r) return r;
   if (request.out.empty()) return {};
   const bool continues_in_place =
       !request.resume_checkpoint.empty() && request.resume_checkpoint.starts_with(request.out + "/checkpoint/");
-  return continues_in_place ? result<void>() : run_folder::check_free(request.out);
+  return continues_in_place ? check_same_columns(in, request) : run_folder::check_free(request.out);
 }
 
 run_end run(const input& in, const setup& s, runtime& rt, const run_request& request, run_observer& observer,
