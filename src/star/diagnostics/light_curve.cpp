@@ -213,7 +213,7 @@ result<void> light_curve_options::check(double kelvin, const mesh::domain& box) 
   if (!(kelvin > 0.0))
     return error{
         fmt::format("light_curve.interval = {}: expected temperatures in kelvin, which follow from [units] and "
-                    "eos.molecular_weight, found none; add them, or set the interval to 0",
+                    "eos.molecular_weight or species.weights, found none; add them, or set the interval to 0",
                     interval)};
   for (std::size_t f = 0; f < box.sides.size(); ++f)
     if (box.sides[f] == mesh::boundary::periodic || box.sides[f] == mesh::boundary::reflecting)

@@ -210,7 +210,7 @@ TEST(LightCurve, WrongOptionsAreRefusedInOneLine) {
   const auto refusal = [](std::vector<std::string> sets) { return blast(sets)->prepare().error().message; };
   EXPECT_EQ(refusal({"light_curve.interval=5"}),
             "light_curve.interval = 5: expected temperatures in kelvin, which follow from [units] and "
-            "eos.molecular_weight, found none; add them, or set the interval to 0");
+            "eos.molecular_weight or species.weights, found none; add them, or set the interval to 0");
   EXPECT_EQ(refusal(bright_gas::sets({"light_curve.directions=[\"+x\",\"up\"]"})),
             "light_curve.directions: expected some of +x, -x, +y, -y, +z, -z, found 'up'");
   EXPECT_EQ(refusal(bright_gas::sets({"light_curve.directions=[\"+x\",\"+x\"]"})),
