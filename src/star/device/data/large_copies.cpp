@@ -1,10 +1,11 @@
 #include "star/device/data/large_copies.hpp"
 
 #include <algorithm>
-#include <array>
 #include <span>
+#include <vector>
 
 #include "gpu/buffer.hpp"
+#include "gpu/error.hpp"
 #include "rt/for_loop.hpp"
 
 namespace plx::star::device {
@@ -15,30 +16,40 @@ constexpr std::size_t lane_bytes = std::size_t{16} << 20;
 
 struct lane {
   gpu::buffer<double> pinned;
-  future<void> ready;               // its last copy
+  future<void> ready = {};          // its last copy
   std::size_t first = 0, rows = 0;  // of that copy
 };
 
-/// Four pinned buffers in turn, each for some rows.
+/// Up to four pinned buffers in turn, each for some rows; fewer for fewer rows, or if there is no pinned memory for more.
 class lanes {
  public:
-  lanes(machine& on, std::size_t row) : on_(on), row_(row), rows_(std::max<std::size_t>(1, lane_bytes / (row * sizeof(double)))) {}
+  /// For `all` rows of `row` values.
+  lanes(machine& on, std::size_t all, std::size_t row)
+      : all_(all), rows_(std::max<std::size_t>(1, lane_bytes / (row * sizeof(double)))) {
+    lanes_.reserve(most);
+    try {
+      while (lanes_.size() < most && lanes_.size() * rows_ < all)
+        lanes_.push_back({gpu::buffer<double>(on.stream(), rows_ * row, gpu::memory_kind::pinned)});
+    } catch (const gpu::error& e) {
+      if (e.kind() != gpu::failure::out_of_memory) throw;
+    }
+  }
 
+  bool empty() const { return lanes_.empty(); }
+  std::size_t rows() const { return rows_; }
   /// The next lane, for rows that begin with `first`. Its last copy is complete, and `empty(lane)` has run after it.
   template <class Empty>
-  lane& next(std::size_t first, std::size_t all, Empty empty) {
+  lane& next(std::size_t first, Empty empty) {
     lane& l = lanes_[turn_++ % lanes_.size()];
-    if (l.pinned.empty()) l.pinned = gpu::buffer<double>(on_.stream(), rows_ * row_, gpu::memory_kind::pinned);
     finish(l, empty);
     l.first = first;
-    l.rows = std::min(rows_, all - first);
+    l.rows = std::min(rows_, all_ - first);
     return l;
   }
   template <class Empty>
   void finish_all(Empty empty) {
     for (std::size_t i = 0; i < lanes_.size(); ++i) finish(lanes_[turn_++ % lanes_.size()], empty);
   }
-  std::size_t rows() const { return rows_; }
 
  private:
   template <class Empty>
@@ -47,9 +58,10 @@ class lanes {
     l.ready.get();
     empty(l);
   }
-  machine& on_;
-  std::size_t row_, rows_, turn_ = 0;
-  std::array<lane, 4> lanes_;
+
+  static constexpr std::size_t most = 4;
+  std::size_t all_, rows_, turn_ = 0;
+  std::vector<lane> lanes_;
 };
 
 template <class F>
@@ -66,45 +78,49 @@ void by_neighbours(std::span<T* const> rows, std::size_t row, F copy) {
   }
 }
 
-bool is_large(std::size_t rows, std::size_t row) { return rows * row * sizeof(double) > large_copy_bytes; }
+/// Lanes for these rows; none if direct copies are made, because the rows are few or pinned memory is used up.
+lanes lanes_for(machine& on, std::size_t rows, std::size_t row) {
+  const bool is_large = rows * row * sizeof(double) > large_copy_bytes;
+  return {on, is_large ? rows : 0, std::max<std::size_t>(1, row)};
+}
 
 }  // namespace
 
 void copy_to_device(machine& on, double* to, std::span<const double* const> rows, std::size_t row) {
-  if (is_large(rows.size(), row)) {
-    lanes through(on, row);
+  lanes through = lanes_for(on, rows.size(), row);
+  if (through.empty()) {
+    by_neighbours(rows, row, [&](std::size_t first, std::size_t n) {
+      on.to_device(to + first * row, rows[first], n * row * sizeof(double));
+    });
+  } else {
     const auto nothing = [](const lane&) {};
     for (std::size_t first = 0; first < rows.size(); first += through.rows()) {
-      lane& l = through.next(first, rows.size(), nothing);
+      lane& l = through.next(first, nothing);
       by_workers(l.rows, [&](std::size_t i) { std::copy_n(rows[first + i], row, l.pinned.data() + i * row); });
       on.copy(to + first * row, l.pinned.data(), l.rows * row * sizeof(double));
       l.ready = on.stream().future();
     }
     through.finish_all(nothing);
-  } else {
-    by_neighbours(rows, row, [&](std::size_t first, std::size_t n) {
-      on.to_device(to + first * row, rows[first], n * row * sizeof(double));
-    });
   }
   on.synchronize();
 }
 
 void copy_from_device(machine& on, std::span<double* const> rows, const double* from, std::size_t row) {
-  if (is_large(rows.size(), row)) {
-    lanes through(on, row);
+  lanes through = lanes_for(on, rows.size(), row);
+  if (through.empty()) {
+    by_neighbours(rows, row, [&](std::size_t first, std::size_t n) {
+      on.from_device(rows[first], from + first * row, n * row * sizeof(double));
+    });
+  } else {
     const auto empty = [&](const lane& l) {
       by_workers(l.rows, [&](std::size_t i) { std::copy_n(l.pinned.data() + i * row, row, rows[l.first + i]); });
     };
     for (std::size_t first = 0; first < rows.size(); first += through.rows()) {
-      lane& l = through.next(first, rows.size(), empty);
+      lane& l = through.next(first, empty);
       on.copy(l.pinned.data(), from + first * row, l.rows * row * sizeof(double));
       l.ready = on.stream().future();
     }
     through.finish_all(empty);
-  } else {
-    by_neighbours(rows, row, [&](std::size_t first, std::size_t n) {
-      on.from_device(rows[first], from + first * row, n * row * sizeof(double));
-    });
   }
   on.synchronize();
 }
