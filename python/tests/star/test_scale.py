@@ -67,6 +67,16 @@ def test_the_file_says_what_was_read(blast, tmp_path):
 
 
 @needs_star
+@pytest.mark.parametrize("names", ["[]", '["iron","s_2","c"]'])
+def test_species_of_any_name_are_variables(tmp_path, names):
+    sets = [w for o in ("mesh.max_level=0", "run.max_steps=2", f"species.names={names}") for w in ("--set", o)]
+    command = [star, root / "inputs" / "advection.toml", "--out", tmp_path, "--threads", "1", *sets]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    assert read_workload(Run(tmp_path)).variables == 6 + 3
+
+
+@needs_star
 def test_the_passes_of_a_solve_are_those_that_a_run_measures(tmp_path):
     """All passes that begin tasks of their own, except the one that collects potentials for a stage."""
     sets = [w for o in ("mesh.max_level=0", "run.max_steps=1", "diagnostics.stars=0") for w in ("--set", o)]

@@ -111,8 +111,9 @@ def read_workload(run: Run, machine: Costs | None = None) -> Workload:
 
 
 def _variables(of_mesh_file: list, spin: bool) -> int:
-    """The number of variables of the state: density, momentum, energy, the tracer of the entropy, species, spin."""
-    return 6 + len([name for name in of_mesh_file if name[:1] == "s" and name[1:].isdigit()]) + (3 if spin else 0)
+    """The number of variables of the state: density, momentum, energy, the tracer of the entropy, species, spin. A mesh file
+    has density, velocity and pressure, then species of any name."""
+    return 6 + len(of_mesh_file[5:]) + (3 if spin else 0)
 
 
 def _gravity_of(options: dict, carried: float) -> dict | None:
