@@ -84,7 +84,7 @@ void distributed_run::add_tasks_of_blocks(work_graph& g, double seconds, const r
 }
 
 // All localities gather the costs of all blocks; every block is checked for refinement; all localities gather all
-// marks; every locality plans the new mesh.
+// marks; every locality decides whether the mesh changes.
 work_graph distributed_run::looking() const {
   work_graph g;
   const auto blocks = static_cast<double>(mesh_.block_count());
@@ -106,12 +106,17 @@ work_graph distributed_run::looking() const {
 work_graph distributed_run::changing() const {
   work_graph g;
   const reduction all = add_reduction(g, localities(), how_, 4 * sizeof(double));
-  for (int l = 0; l < localities() && localities() > 1; ++l) {
+  const auto blocks = static_cast<double>(mesh_.block_count());
+  for (int l = 0; l < localities(); ++l) {
+    const node_id plan = g.add_task(l, work_.costs.plan_s * blocks);
+    g.edge(plan, all.in[l]);
+    if (localities() == 1) continue;
     const mesh::halo halo(mesh_, parts_, l, work_.variables, how_.group_bytes, work_.reach());
     std::size_t border = halo.mirrors().size();
     for (const mesh::halo_group& group : halo.sends()) border += group.blocks.size();
-    const double nodes_s = work_.gravity ? work_.costs.tree_s * static_cast<double>(mesh_.block_count()) : 0.0;
+    const double nodes_s = work_.gravity ? work_.costs.tree_s * blocks : 0.0;
     const node_id lists = g.add_task(l, work_.costs.lists_s * static_cast<double>(border) + nodes_s);
+    g.edge(plan, lists);
     g.edge(lists, all.in[l]);
     for (const mesh::halo_group& group : halo.sends()) {
       const double values = sizeof(double) * static_cast<double>(group.size());

@@ -124,6 +124,7 @@ void read_costs(reader& in, work_costs& c) {
   c.root_s = in.number("costs.root_s", 0.0);
   c.jitter = in.number("costs.jitter", 0.0);
   c.handoff_s = in.optional("costs.handoff_s");
+  c.plan_s = in.optional("costs.plan_s");
   c.lists_s = in.optional("costs.lists_s");
   c.tree_s = in.optional("costs.tree_s");
 }

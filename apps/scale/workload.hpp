@@ -23,6 +23,7 @@ struct work_costs {
   double totals_s = 0.0;   ///< summing up, per block and step
   double look_s = 0.0;     ///< regrid check: checking and changing a block, per block and check
   double rebuild_s = 0.0;  ///< regrid check: work of every locality per block of the whole mesh
+  double plan_s = 0.0;     ///< regrid: the plan of the new mesh by every locality, per block of the whole mesh
   double step_s = 0.0;     ///< start and end of a step: per locality in proportion to its blocks
   double root_s = 0.0;     ///< work of locality 0 only, once per step: tables, progress
   double handoff_s = 0.0;  ///< from the stepping thread to the tasks of a step, and back

@@ -239,12 +239,17 @@ border_costs measure_border(const star::gas& g, std::size_t group_bytes) {
                             mesh::unpack(halo.receives()[i], received[i].data(), mirrors);
                         }) /
                         static_cast<double>(in);
-  const std::vector<mesh::flag> stay(g.mesh.slot_count(), mesh::flag::keep);
+  std::vector<mesh::flag> flags(g.mesh.slot_count(), mesh::flag::keep);
   mesh::block_mesh counted = g.mesh;
-  c.plan_s_per_block =
-      best_of([&] { return mesh::count_requests(counted, stay, 2); }) / static_cast<double>(g.mesh.block_count());
-  c.tree_s_per_block = best_of([&] { return step::node_graph(g.mesh, parts, 0, true).node_count(); }) /
-                       static_cast<double>(g.mesh.block_count());
+  const auto all = static_cast<double>(g.mesh.block_count());
+  c.decision_s_per_block = best_of([&] { return mesh::count_requests(counted, flags, 2); }) / all;
+  for (const mesh::slot_id slot : g.mesh.blocks())
+    if (g.mesh.level(slot) < g.mesh.box().max_level) {
+      flags[slot] = mesh::flag::refine;
+      break;
+    }
+  c.plan_s_per_block = best_of([&] { return mesh::plan_regrid(g.mesh, flags, 2); }) / all;
+  c.tree_s_per_block = best_of([&] { return step::node_graph(g.mesh, parts, 0, true).node_count(); }) / all;
   c.lists_s_per_block = best_of(lists) / static_cast<double>(blocks);
   return c;
 }

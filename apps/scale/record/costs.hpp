@@ -23,8 +23,10 @@ std::string measure_costs(job& j);
 struct border_costs {
   double pack_s_per_byte = 0.0, unpack_s_per_byte = 0.0;
   double lists_s_per_block = 0.0;  ///< per block at the border, on either side: new lists after a regrid
-  double plan_s_per_block = 0.0;   ///< per block of the whole mesh: the decision that it stays, by every locality
-  double tree_s_per_block = 0.0;   ///< the same: nodes of the tree, which passes of gravity need
+  // Per block of the whole mesh, by every locality:
+  double decision_s_per_block = 0.0;  ///< the decision that the mesh stays
+  double plan_s_per_block = 0.0;      ///< the plan of a mesh in which one block is split, if one can be
+  double tree_s_per_block = 0.0;      ///< nodes of the tree, which passes of gravity need
 };
 
 /// Requires: all blocks of the gas are local. All zero if the mesh has fewer than two blocks.

@@ -216,8 +216,9 @@ std::string run_recorder::text(const std::vector<segment>& segments,
     const border_costs b = measure_border(sim_.state(), group_bytes);
     t += fmt::format(
         " \"pack_s_per_byte\": {:.6g}, \"unpack_s_per_byte\": {:.6g}, \"lists_s_per_block\": {:.6g}, "
-        "\"plan_s_per_block\": {:.6g}, \"tree_s_per_block\": {:.6g},\n",
-        b.pack_s_per_byte, b.unpack_s_per_byte, b.lists_s_per_block, b.plan_s_per_block, b.tree_s_per_block);
+        "\"decision_s_per_block\": {:.6g}, \"plan_s_per_block\": {:.6g}, \"tree_s_per_block\": {:.6g},\n",
+        b.pack_s_per_byte, b.unpack_s_per_byte, b.lists_s_per_block, b.decision_s_per_block, b.plan_s_per_block,
+        b.tree_s_per_block);
   }
   t += fmt::format(" \"imbalance\": {:.4g}, \"decisions\": {},\n \"kinds\": [\"{}\"],\n \"localities\": [\n",
                    sim_.balance().imbalance(), sim_.balance().decisions(), fmt::join(kinds, "\", \""));

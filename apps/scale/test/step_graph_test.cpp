@@ -312,6 +312,14 @@ TEST(StepGraph, SummingAndLookingHaveTheirWork) {
   EXPECT_NEAR(work_of(run.summing()), 15 * 2e-6 + 1e-3, 1e-12);
   EXPECT_NEAR(work_of(run.looking()), 15 * 3e-6 + 3 * 15 * 1e-6, 1e-12);
   EXPECT_EQ(traffic_of(distributed_run(w, 1, {}).changing()).messages, 0);
+  // Every locality plans the whole new mesh, also one that is alone.
+  for (const int localities : {1, 2, 3}) {
+    workload planned = w;
+    planned.costs.plan_s = 5e-6;
+    const double plans = work_of(distributed_run(planned, localities, {}).changing()) -
+                         work_of(distributed_run(w, localities, {}).changing());
+    EXPECT_NEAR(plans, localities * 15 * 5e-6, 1e-12) << localities;
+  }
   // The ghosts each way, and two messages to agree.
   exchange large;
   large.group_bytes = 1u << 30;

@@ -30,6 +30,7 @@ tree_s = 1e-6
 totals_s = 2e-6
 look_s = 3e-6
 rebuild_s = 4e-6
+plan_s = 7e-6
 step_s = 5e-6
 root_s = 6e-6
 jitter = 0.1
@@ -64,6 +65,7 @@ TEST(Workload, IsReadAsWritten) {
   EXPECT_EQ(w->reach(), mesh::reach::faces);
   EXPECT_DOUBLE_EQ(w->stepping_s(), 1e-3);
   EXPECT_DOUBLE_EQ(w->costs.root_s, 6e-6);
+  EXPECT_DOUBLE_EQ(w->costs.plan_s, 7e-6);
   EXPECT_EQ(w->box.sides[5], mesh::boundary::periodic);
   EXPECT_EQ(w->box.sides[0], mesh::boundary::outflow);
 }

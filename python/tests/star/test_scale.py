@@ -57,11 +57,11 @@ def test_the_measured_seconds_are_all_there(blast):
 
 @needs_star
 def test_the_file_says_what_was_read(blast, tmp_path):
-    w = read_workload(Run(blast), Costs(rebuild_us_per_block=2.0))
+    w = read_workload(Run(blast), Costs(rebuild_us_per_block=2.0, plan_us_per_block=3.0))
     (tmp_path / "w.toml").write_text(w.toml())
     data = read_toml(tmp_path / "w.toml")
     assert data["mesh"] == {"block_size": 8, "root_blocks": [2, 2, 2], "max_level": 1, "periodic": [False] * 3}
-    assert data["costs"]["rebuild_s"] == pytest.approx(2e-6)
+    assert data["costs"]["rebuild_s"] == pytest.approx(2e-6) and data["costs"]["plan_s"] == pytest.approx(3e-6)
     assert np.array_equal(data["blocks"]["seconds"], w.seconds)
     assert np.array_equal(data["blocks"]["z"], w.locations[:, 2])
 
@@ -74,6 +74,19 @@ def test_species_of_any_name_are_variables(tmp_path, names):
     done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert read_workload(Run(tmp_path)).variables == 6 + 3
+
+
+@needs_star
+def test_the_plan_of_a_new_mesh_is_no_work_of_the_checks(blast, tmp_path):
+    shutil.copytree(blast, tmp_path / "run")
+    with (blast / "history.csv").open() as file:
+        header, *rows = csv.reader(file)
+    rows[-1][header.index("blocks")] = "71"  # as if one of the 12 / 5 checks had made another mesh
+    with (tmp_path / "run/history.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([header, *rows])
+    none, planned = (read_workload(Run(tmp_path / "run"), Costs(plan_us_per_block=us)) for us in (0.0, 0.01))
+    assert none.changes_per_look == pytest.approx(5 / 12) and planned.costs.plan_s == pytest.approx(1e-8)
+    assert none.costs.look_s - planned.costs.look_s == pytest.approx(5 / 12 * 1e-8)
 
 
 @needs_star

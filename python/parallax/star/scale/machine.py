@@ -22,8 +22,9 @@ events = ("end", "leave", "loss", "settle")  # of a job, apps/scale/job_events.h
 class Costs:
     """On a core of the measuring machine. `send_us`, `receive_us`: of every message; `messages`: beside that by size,
     [bytes, us to send, us to receive, us between both inside a host]. Per byte: copying into messages and out of them.
-    Then a task's start, a step's handoff from a thread to a task and back, a look's plan of the whole mesh, new lists per
-    block at a border, and with gravity the tree of a new mesh, per block of the whole mesh."""
+    Then a task's start, a step's handoff from a thread to a task and back, a look's decision about the whole mesh,
+    the plan of a new mesh, both per block of the whole mesh, new lists per block at a border, and with gravity the tree of a
+    new mesh, per block of the whole mesh."""
 
     send_us: float = 0.0
     receive_us: float = 0.0
@@ -32,6 +33,7 @@ class Costs:
     task_us: float = 0.0
     handoff_us: float = 0.0
     rebuild_us_per_block: float = 0.0
+    plan_us_per_block: float = 0.0
     lists_us_per_block: float = 0.0
     tree_us_per_block: float = 0.0
     messages: list = field(default_factory=list)

@@ -33,6 +33,7 @@ class StepCosts:
     totals_s: float = 0.0
     look_s: float = 0.0
     rebuild_s: float = 0.0
+    plan_s: float = 0.0
     step_s: float = 0.0
     root_s: float = 0.0
     handoff_s: float = 0.0
@@ -104,7 +105,7 @@ def read_workload(run: Run, machine: Costs | None = None) -> Workload:
             periodic=[config["mesh.sides"][2 * axis] == "periodic" for axis in range(3)], levels=mesh.levels,
             locations=mesh.locations, seconds=_block_seconds(mesh), stages=stages,
             variables=_variables(mesh.variables, bool(config.get("hydro.spin"))),
-            steps_per_look=float(every), costs=_step_costs(run, machine, total), tasks=_tasks(total, calls, stages, gravity),
+            steps_per_look=float(every), costs=_step_costs(run, machine, total, changes), tasks=_tasks(total, calls, stages, gravity),
             reads_edges=config.get("hydro.scheme") == "full3d" or bool(config.get("hydro.spin")), gravity=gravity,
             changes_per_look=changes,
         )
@@ -161,7 +162,7 @@ def _changes(run: Run, every: int) -> float:
     return float(min(1.0, np.count_nonzero(np.diff(blocks)) / looks))
 
 
-def _step_costs(run: Run, machine: Costs, total: dict) -> StepCosts:
+def _step_costs(run: Run, machine: Costs, total: dict, changes: float) -> StepCosts:
     def seconds(*kinds: str) -> float:
         return float(sum(total.get(f"star.{kind}", 0.0) for kind in kinds))
 
@@ -172,12 +173,13 @@ def _step_costs(run: Run, machine: Costs, total: dict) -> StepCosts:
     sums = block_steps / float(run.config.get("output.history_interval", 1))
     looks = block_steps / float(run.config["refinement.interval"])
     root, jitter = _from_timeline(run)
-    rebuild_s, handoff_s = 1e-6 * machine.rebuild_us_per_block, 1e-6 * machine.handoff_us
+    rebuild_s, plan_s = 1e-6 * machine.rebuild_us_per_block, 1e-6 * machine.plan_us_per_block
+    handoff_s = 1e-6 * machine.handoff_us
     handoffs = 2 + 1 / float(run.config["refinement.interval"])  # the step, its totals, the look
     return StepCosts(
         totals_s=seconds("totals") / sums,
-        look_s=max(0.0, seconds("refinement", "regrid", "adapt_mesh", "check") / looks - rebuild_s),
-        rebuild_s=rebuild_s, step_s=seconds("step") / steps, root_s=max(0.0, root - handoffs * handoff_s),
+        look_s=max(0.0, seconds("refinement", "regrid", "adapt_mesh", "check") / looks - rebuild_s - changes * plan_s),
+        rebuild_s=rebuild_s, plan_s=plan_s, step_s=seconds("step") / steps, root_s=max(0.0, root - handoffs * handoff_s),
         handoff_s=handoff_s, lists_s=1e-6 * machine.lists_us_per_block, tree_s=1e-6 * machine.tree_us_per_block,
         jitter=jitter,
     )
@@ -312,7 +314,8 @@ class RealRuns:
         return Costs(
             send_ns_per_byte=1e9 * recording.data["pack_s_per_byte"],
             receive_ns_per_byte=1e9 * recording.data["unpack_s_per_byte"], task_us=1e6 * one["task_s"],
-            handoff_us=1e6 * one["handoff_s"], rebuild_us_per_block=1e6 * recording.data["plan_s_per_block"],
+            handoff_us=1e6 * one["handoff_s"], rebuild_us_per_block=1e6 * recording.data["decision_s_per_block"],
+            plan_us_per_block=1e6 * recording.data["plan_s_per_block"],
             lists_us_per_block=1e6 * recording.data["lists_s_per_block"],
             tree_us_per_block=1e6 * recording.data["tree_s_per_block"], messages=messages,
             source=f"measured on {self.machine['processor']}, {plural(self.machine['cores'], 'core')}, {self.date}",
@@ -328,7 +331,8 @@ def workload_of(
     compared = [s for s in recording.segments if not s.warm]
     looked_at = sum(len(s.levels) for s in compared)
     gravity = lambda share: _gravity_of(data["gravity"], share)
-    rebuild_s = 1e-6 * costs.rebuild_us_per_block
+    rebuild_s, plan_s = 1e-6 * costs.rebuild_us_per_block, 1e-6 * costs.plan_us_per_block
+    planned_s = plan_s * sum(len(s.levels) for s in compared if s.changed) / looked_at
     looking_s = recording.seconds_of("refinement", "regrid", "check", "adapt_mesh") / looked_at
     return Workload(
         block_size=data["block_size"],
@@ -347,8 +351,8 @@ def workload_of(
         changes_per_look=float(changed),
         parts=parts,
         costs=StepCosts(
-            totals_s=recording.seconds_of("totals") / (every * looked_at), look_s=max(0.0, looking_s - rebuild_s),
-            rebuild_s=rebuild_s, step_s=recording.seconds_of("step") / recording.steps,
+            totals_s=recording.seconds_of("totals") / (every * looked_at), look_s=max(0.0, looking_s - rebuild_s - planned_s),
+            rebuild_s=rebuild_s, plan_s=plan_s, step_s=recording.seconds_of("step") / recording.steps,
             handoff_s=1e-6 * costs.handoff_us, lists_s=1e-6 * costs.lists_us_per_block, tree_s=1e-6 * costs.tree_us_per_block,
         ),
     )
