@@ -31,6 +31,7 @@ significance = 0.01  # for all names of a series of runs together
 least_values = 4  # on each side of a change point
 most_runs = 200  # of a series, the newest; the time grows with the square
 _date = "%Y-%m-%dT%H:%M:%SZ"
+LARGEST = 1e100  # sums and squares of values stay finite
 
 
 @dataclass
@@ -97,8 +98,12 @@ def problem_of(run: object) -> str:
     for row in run["rows"]:
         texts = isinstance(row, dict) and all(isinstance(row.get(key), str) for key in ("name", "unit", "better"))
         value = row.get("value") if texts else None
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < LARGEST:
             return "a row without name, finite value, unit, better"
+    try:
+        json.dumps(run, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return "a text that is no UTF-8"
     return ""
 
 

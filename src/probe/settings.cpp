@@ -88,7 +88,8 @@ result<void> completed(settings& s, const config_table& t) {
   if (auto r = check_words(t, "policies", s.policies, {"worker-cap", "loop-grain"}); !r) return r;
   usual(s.serve, "127.0.0.1:0");
   if (!s.serve.empty())
-    if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r) return r.error();
+    if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r)
+      return error{written(t, "serve") + ": " + r.error().message};
   return {};
 }
 

@@ -112,7 +112,7 @@ class _Reading:
 
     def __exit__(self, kind, error, trace) -> None:
         self.file.close()
-        if isinstance(error, (OSError, KeyError, ValueError, TypeError, RuntimeError)) and not isinstance(error, ReadError):
+        if isinstance(error, (OSError, LookupError, ValueError, TypeError, RuntimeError, AttributeError, ArithmeticError, MemoryError)) and not isinstance(error, ReadError):
             raise ReadError(self.path, f"no vertices of plx-parquet: {_short(error)}") from None
 
 

@@ -202,11 +202,11 @@ result<live_address> parse_live_address(std::string_view text, bool beyond_loopb
   const auto [stop, failed] = std::from_chars(port.data(), end, a.port);
   const auto loopback = loopback_address(a.host);
   if (!loopback || (!port.empty() && (failed != std::errc{} || stop != end)))
-    return error{fmt::format("serve = '{}': expected an address and a port, as in 127.0.0.1:0 or [::1]:8080", text)};
+    return error{fmt::format("expected an address and a port, as in 127.0.0.1:0 or [::1]:8080, found '{}'", text)};
   a.loopback = *loopback;
   if (!a.loopback && !beyond_loopback)
     return error{fmt::format(
-        "serve = '{}': other machines could reach this address, and the connection is not encrypted; use "
+        "other machines could reach the address '{}', and the connection is not encrypted; use "
         "127.0.0.1:{} and a tunnel (ssh -L), or set --plx:serve-beyond-loopback (PLX_SERVE_BEYOND_LOOPBACK=1)",
         text, a.port)};
   return a;

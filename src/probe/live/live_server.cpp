@@ -119,7 +119,7 @@ live_server::live_server(std::unique_ptr<state> s) : state_(std::move(s)) {}
 
 result<std::unique_ptr<live_server>> live_server::start(recorder& r, counter_registry& counters, live_options options) {
   const auto where = parse_live_address(options.serve, options.beyond_loopback);
-  if (!where) return where.error();
+  if (!where) return error{"serve: " + where.error().message};
   auto s = std::make_unique<state>(r, counters, std::move(options));
   auto server = http_server::start(*where, s->pages);
   if (!server) return server.error();
