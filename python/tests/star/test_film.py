@@ -162,7 +162,7 @@ def test_species_with_weights_give_the_temperature_of_the_mixture(tmp_path):
         share = CrossSection(mesh, view.centre, (1, 0, 0), (0, 1, 0), 0.9, 0.9).image("helium")
     assert np.ptp(share) > 0.3
     assert found == pytest.approx(3 / (share / 1.25 + (1 - share) / 2))
-    # Of other gas p / rho is shown, without weights.
+    # Films of other gas show p / rho, without weights.
     for kind, times in (("ideal", 1 / (share / 1.25 + (1 - share) / 2)), ("white_dwarf", 1)):
         (tmp_path / "config.toml").write_text(f'[eos]\nkind = "{kind}"\n')
         (frame,) = frames_of(Run(tmp_path), [0], view, None)

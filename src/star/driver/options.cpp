@@ -332,9 +332,8 @@ result<species_list> species_of(const species_options& o, int count, const eos_o
   if (!made) return made.error();
   const std::vector<output_variable> variables = all_variables(*made);
   for (const std::string& name : o.names) {
-    const auto same = std::count_if(variables.begin(), variables.end(), [&](const output_variable& v) {
-      return v.name == name || v.name_in_mesh == name;
-    });
+    const auto same = std::count_if(variables.begin(), variables.end(),
+                                    [&](const output_variable& v) { return v.name == name || v.name_in_mesh == name; });
     const bool twice = std::count(o.names.begin(), o.names.end(), "species_" + name) > 0;  // star_1_species_NAME
     if (same > 1 || twice || is_column_of_history(name) || is_column_of_series(name))
       return error{

@@ -164,9 +164,10 @@ result<hydro_parameters> hydro_options::parameters(int n_species) const {
   if (index_of(integrator, {"rk3", "rk2"}) < 0)
     return wrong("hydro.integrator", "'" + integrator + "'", "'rk3' or 'rk2'");
   if (integrator == "rk2" && reconstruction == "ppm")
-    return wrong("hydro.integrator", "'rk2' with PPM, which steepens smooth waves",
-                 "'rk3', or hydro.reconstruction = \"plm\" or \"mp5\" with hydro.scheme = \"faces\"; a run that began with it "
-                 "continues with --resume RUN --set hydro.integrator=rk3 --allow-change hydro.integrator");
+    return wrong(
+        "hydro.integrator", "'rk2' with PPM, which steepens smooth waves",
+        "'rk3', or hydro.reconstruction = \"plm\" or \"mp5\" with hydro.scheme = \"faces\"; a run that began with it "
+        "continues with --resume RUN --set hydro.integrator=rk3 --allow-change hydro.integrator");
   if (!(gamma > 1.0)) return wrong("hydro.gamma", std::to_string(gamma), "a value above 1");
   const double most = integrator == "rk2" ? 0.6 : 0.9;
   if (!(cfl >= 0.0 && cfl <= most))

@@ -20,7 +20,8 @@ struct lane {
   std::size_t first = 0, rows = 0;  // of that copy
 };
 
-/// Up to four pinned buffers in turn, each for some rows; fewer for fewer rows, or if there is no pinned memory for more.
+/// Up to four pinned buffers in turn, each for some rows; fewer for fewer rows, or if there is no pinned memory for
+/// more.
 class lanes {
  public:
   /// For `all` rows of `row` values.

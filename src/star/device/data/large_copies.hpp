@@ -4,9 +4,9 @@
 // beside an H200 (2026-11-30), where pinned memory is copied with 55 GB/s.
 //
 // Thread safety, errors: those of machine. The workers are those of the runtime of the calling task; an external thread
-// uses those of the oldest living runtime (rt/runtime.hpp). Cost: up to large_copy_bytes in all a direct copy per row, or
-// of all rows that follow each other. Above that, up to four pinned buffers of 16 MiB, or of one row, from the pool of
-// the device, and the copy of the host by all workers that are free. If there is too little pinned memory, as many
+// uses those of the oldest living runtime (rt/runtime.hpp). Cost: up to large_copy_bytes in all a direct copy per row,
+// or of all rows that follow each other. Above that, up to four pinned buffers of 16 MiB, or of one row, from the pool
+// of the device, and the copy of the host by all workers that are free. If there is too little pinned memory, as many
 // buffers as there is memory for; direct copies without any.
 // Example: star/device/test/large_copies_test.cpp
 #pragma once

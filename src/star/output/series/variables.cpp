@@ -78,7 +78,7 @@ bool need_gravity(std::span<const output_variable> variables) {
 }
 
 bool is_column_of_series(std::string_view name) {
-  constexpr std::string_view fixed[] = {"x",      "y",       "z",       "step",  "time",   "tracer", "star",
+  constexpr std::string_view fixed[] = {"x",       "y",       "z",       "step",  "time",   "tracer", "star",
                                         "species", "r_inner", "r_outer", "cells", "volume", "mass"};
   constexpr std::string_view ends[] = {"_edges", "_min", "_max"};  // of images and profiles
   return std::find(std::begin(fixed), std::end(fixed), name) != std::end(fixed) ||
