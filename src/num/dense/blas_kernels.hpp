@@ -1,8 +1,8 @@
 // The kernels that OpenBLAS uses on this processor.
 //
-// OpenBLAS chooses them when it is loaded. A version that is older than the processor may not know it and choose those of
-// the oldest one: OpenBLAS 0.3.21 does on the fifth generation of Intel Xeons (family 6, model 207), where Monte Carlo
-// is then three times slower (533 instead of 1622 measurements per second and core, 2026-11-30).
+// OpenBLAS chooses them when it is loaded. A version that is older than the processor may not know it and choose those
+// of the oldest one: OpenBLAS 0.3.21 does on the fifth generation of Intel Xeons (family 6, model 207), where Monte
+// Carlo is then three times slower (533 instead of 1622 measurements per second and core, 2026-11-30).
 #pragma once
 
 #include <string_view>

@@ -84,11 +84,9 @@ TEST(Correlations, AgreeWithTheExactSolution) {
     for (int k = 0; k < 4; ++k) p.moments.push_back(grain.patch(k).mean() - mu);
     runtime rt({.workers = 2, .bind = false});
     const auto r = rt.run([&] {
-      return async_monte_carlo(p, {.walkers = 4,
-                                    .bins = 60,
-                                    .measurements = t_prime == 0 ? 25 : 100,
-                                    .sweeps = 2,
-                                    .correlations = true})
+      return async_monte_carlo(
+                 p,
+                 {.walkers = 4, .bins = 60, .measurements = t_prime == 0 ? 25 : 100, .sweeps = 2, .correlations = true})
           .get();
     });
     exact_correlations exact(p, t_prime);

@@ -142,7 +142,8 @@ TEST(InputUnits, SpeciesHaveNamesAndWeights) {
   };
   EXPECT_EQ(error_of({"species.names=[\"helium\"]"}),
             "species.names: expected 2, one per species of the problem, found 1");
-  // Names in variables, history.csv, images, tracers and profiles; s1 and species_1 are the same variable of mesh files.
+  // Names in variables, history.csv, images, tracers and profiles; s1 and species_1 are the same variable of mesh
+  // files.
   for (const char* taken : {"density", "rho", "mass", "out_mass", "step", "x", "z", "y_edges", "tracer", "star",
                             "species", "r_inner", "volume", "density_max", "a_min"})
     EXPECT_THAT(error_of({fmt::format("species.names=[\"a\",\"{}\"]", taken)}),
