@@ -326,7 +326,7 @@ TEST(Tagged, AMessageThatHasArrivedIsReceivedAfterTheLossOfItsSender) {
       }
       bool ended = false;
       std::vector<future<void>> others;
-      for (int i = 0; i < 10; ++i)
+      for (int i = 0; i < 200; ++i)
         others.push_back(async([&ended] {
           while (!ended) this_thread::yield();
         }));
