@@ -1,8 +1,10 @@
 // The choice of the backend and main() of the benchmarks for GPUs.
 #pragma once
 
+#include <cstddef>
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -19,6 +21,27 @@ inline const gpu::backend* chosen_backend(const std::string& name, const char* r
   if (best.name != "cpu") return &best;
   std::printf("# omitted: %s: %s\n", rows, why_not.empty() ? "no backend but cpu was built" : why_not.front().c_str());
   return nullptr;
+}
+
+struct gpu_arguments {
+  std::string backend;  ///< of --backend; empty: the best one
+  bool quick = false;
+};
+
+/// The arguments `--backend NAME` and `--quick`. Errors: throws with one line for any other word.
+inline gpu_arguments gpu_arguments_of(const report& r) {
+  gpu_arguments a;
+  for (std::size_t i = 0; i < r.rest().size(); ++i) {
+    const std::string& word = r.rest()[i];
+    if (word == "--quick") {
+      a.quick = true;
+    } else if (word == "--backend" && i + 1 < r.rest().size()) {
+      a.backend = r.rest()[++i];
+    } else {
+      throw std::runtime_error("'" + word + "': expected --backend NAME, --quick or --json FILE");
+    }
+  }
+  return a;
 }
 
 /// Calls run(report), which returns how many results are wrong. Returns the exit code of the program.

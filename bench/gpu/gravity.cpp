@@ -39,18 +39,7 @@ double seconds_of(const char* name, bench::device_workload& w, int turns, Measur
 }
 
 int run(bench::report& out) {
-  std::string which;
-  bool quick = false;
-  for (std::size_t i = 0; i < out.rest().size(); ++i) {
-    const std::string& word = out.rest()[i];
-    if (word == "--quick") {
-      quick = true;
-    } else if (word == "--backend" && i + 1 < out.rest().size()) {
-      which = out.rest()[++i];
-    } else {
-      throw std::runtime_error("'" + word + "': expected --backend NAME, --quick or --json FILE");
-    }
-  }
+  const auto [which, quick] = bench::gpu_arguments_of(out);
   const gpu::backend* b = bench::chosen_backend(which, "gpu/gravity/*");
   if (b == nullptr) return 0;
 

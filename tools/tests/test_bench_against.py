@@ -2,11 +2,10 @@
 
 import json
 import random
-import stat
 
 import bench_against
 import pytest
-import run_bench
+from toy_bench import bench, folder  # noqa: F401
 
 
 def row(name, values, better="lower", unit="ns"):
@@ -49,26 +48,6 @@ def test_rows_without_repetitions_have_no_verdict():
 def test_repetitions_are_merged():
     merged = bench_against.merged([[row("a", [3.0])], [row("a", [1.0]), row("b", [5.0])], [row("a", [2.0])]])
     assert [(r["name"], r["value"], r["values"]) for r in merged] == [("a", 2.0, [3.0, 1.0, 2.0]), ("b", 5.0, [5.0])]
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A program that measures 1.0, 1.01, 0.99, ... times the number in the file `cost`."""
-    program = tmp_path / "bench_toy"
-    program.write_text(
-        "#!/usr/bin/env python3\nimport json, pathlib, sys\nhere = pathlib.Path(sys.argv[0]).parent\n"
-        "n = len(list(here.glob('turn*')))\n(here / f'turn{n}').touch()\n"
-        "value = float((here / 'cost').read_text()) * [1, 1.01, 0.99][n % 3]\n"
-        "rows = [{'name': 'toy', 'value': value, 'unit': 'ns', 'better': 'lower'}]\n"
-        "pathlib.Path(sys.argv[-1]).write_text(json.dumps(rows))\n"
-    )
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    return tmp_path
-
-
-def bench(folder, cost, *more):
-    (folder / "cost").write_text(str(cost))
-    return run_bench.main(["toy", "--bin", str(folder), "--out", str(folder / "out"), *more])
 
 
 def test_the_command(folder, capsys):
