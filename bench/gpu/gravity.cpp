@@ -9,7 +9,6 @@
 // Rows: gpu/gravity/solve, gpu/gravity/step, gpu/gravity/rotating_star6, each with the default order and theta and, as
 // .../order4_theta50, with order 4 and theta 1/2. A number is the median of five turns.
 #include <cstdio>
-#include <stdexcept>
 #include <string>
 #include <vector>
 

@@ -23,8 +23,8 @@ const char* better_kernels(std::string_view loaded, const processor_features& ha
 
 /// Starts the program again with that value in its environment, in the same process, if there are better kernels.
 /// Does nothing if OPENBLAS_CORETYPE or LD_PRELOAD is set, because a preloaded library has begun to work. Called before
-/// main(), when no other thread of the program runs. If the program cannot be started again, it continues with the loaded
-/// kernels, which give the same results, later. Cost: some milliseconds.
+/// main(), when no other thread of the program runs. If the program cannot be started again, it continues with the
+/// loaded kernels, which are slower and round in another way. Cost: some milliseconds.
 void restart_with_better_kernels();
 
 }  // namespace plx::detail
