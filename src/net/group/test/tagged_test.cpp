@@ -25,6 +25,20 @@ namespace {
 using namespace plx;
 using net::collective::tagged_messages;
 
+TEST(Tagged, ValuesOnARingAsInTheManual) {
+  const unsigned n = 3;
+  net::test::localities all(n);
+  all.run_all([&] {
+    const communicator comm;
+    const unsigned left = (comm.rank() + n - 1) % n, right = (comm.rank() + 1) % n;
+    const std::vector<double> edge(4, comm.rank());
+    plx::future<void> sent = comm.send(right, 7, edge);  // 7 is the tag
+    const auto ghosts = comm.recv<std::vector<double>>(left, 7).get();
+    sent.get();  // the neighbour has taken the message
+    EXPECT_EQ(ghosts, std::vector<double>(4, left));
+  });
+}
+
 TEST(Tagged, ValuesOfAllKindsArrive) {
   for (const unsigned n : {1u, 2u, 3u}) {
     net::test::localities all(n);
