@@ -11,7 +11,8 @@
 // (star/hydro/state.hpp) converts.
 //
 // Kernels get a gas_law<curve> as template argument and the cold values of each density from at(); a new equation of
-// state of this family is a new curve, and a case in with_eos(). Without a curve all of it costs nothing.
+// state of this family is a new curve and a case in with_eos(), its kind and constants (parameters.hpp), its name
+// (state.cpp) and its options (options.cpp). Without a curve all of it costs nothing.
 // radiating_gas, which is not of this family, has the same functions.
 //
 // Thread safety: pure. Cost: without a curve 1 to 3 instructions per function; degenerate_electrons::at about 200 for

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "base/config.hpp"
 
@@ -119,9 +121,11 @@ std::string source_of(eos_kind kind) {
 }  // namespace
 
 result<eos_parameters> eos_options::parameters(double gamma) const {
-  const int which = index_of(kind, {"ideal", "stiffened", "white_dwarf", "radiation"});
-  if (which < 0) return wrong("eos.kind", "'" + kind + "'", "'ideal', 'stiffened', 'white_dwarf' or 'radiation'");
-  const auto of_kind = static_cast<eos_kind>(which);
+  constexpr eos_kind kinds[] = {eos_kind::ideal, eos_kind::stiffened, eos_kind::white_dwarf, eos_kind::radiation};
+  const auto* const chosen = std::find_if(std::begin(kinds), std::end(kinds), [&](eos_kind k) { return name_of(k) == kind; });
+  if (chosen == std::end(kinds))
+    return wrong("eos.kind", "'" + kind + "'", "'ideal', 'stiffened', 'white_dwarf' or 'radiation'");
+  const eos_kind of_kind = *chosen;
   const struct {
     const char* key;
     double value;
