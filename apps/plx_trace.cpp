@@ -246,14 +246,14 @@ int main(int argc, char** argv) {
   options.require_subcommand(1);
   options.footer("plx-trace what-if RUN ...: what a change would bring, by plx-what-if");
   command_line c;
-  std::function<int()> wanted;
+  std::function<int()> chosen;
   const auto command = [&](const char* name, const char* help, std::function<int()> action) {
     CLI::App* const sub = options.add_subcommand(name, help);
     sub->add_option("RUN", c.run, "folder of a run with trace.plxt, or that file")->required();
     sub->add_option("--from", c.range.from_s, "only what runs after this time, seconds since the start of the run")
         ->check(CLI::Range(0.0, 1e9));
     sub->add_option("--to", c.range.to_s, "only what runs before this time")->check(CLI::Range(0.0, 1e9));
-    sub->callback([&wanted, action = std::move(action)] { wanted = action; });
+    sub->callback([&chosen, action = std::move(action)] { chosen = action; });
     return sub;
   };
   const auto file = [&](const char* name, const std::string& path, const char* help, write_one write) {
@@ -332,7 +332,7 @@ int main(int argc, char** argv) {
       return complain(fmt::format("--out '{}': expected another file than the trace that is read", c.out));
   }
   try {
-    return wanted();
+    return chosen();
   } catch (const std::bad_alloc&) {
     return complain(
         fmt::format("out of memory: '{}' takes some {} bytes of memory per record; --from and --to select a part",

@@ -3,9 +3,10 @@
 #include <cmath>
 
 namespace plx::parquet {
-namespace {
 
 using complex = std::complex<double>;
+
+namespace {
 
 // c_K = N^-1/2 sum_r exp(-i K r) c_r
 qmc::fermion_operator operator_of(const qmc::cluster& lattice, int k, bool creates, qmc::spin s) {
