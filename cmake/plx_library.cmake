@@ -21,8 +21,8 @@ option(PLX_UNITY "Compile up to eight sources of a folder as one: half the time 
 # folder except those in folders test/ and those whose path matches WITHOUT, and its tests are the files test/*_test.cpp
 # below it; SOURCES and TESTS replace these lists. The tests become one GoogleTest program NAME_test whose cases are
 # registered with CTest as "NAME.Suite.Case" and labelled NAME. Sources that match ALONE are not compiled together with
-# others, because their internal names clash with those of a neighbour. What is compiled together of the folders COLD (. for
-# the library's own) takes no time in a run and compiles with -O1, in 70 % of the time. The cases SLOW: see plx_test.
+# others, because their internal names clash with those of a neighbour. Joined files of the folders COLD (. for
+# the library's own) take no time in a run and are compiled with -O1, in 70 % of the time. The cases SLOW: see plx_test.
 function(plx_library name)
   cmake_parse_arguments(arg "" "" "SOURCES;WITHOUT;ALONE;COLD;DEPENDS;LINK;LINK_PRIVATE;TESTS;SLOW" ${ARGN})
   if(NOT arg_SOURCES)

@@ -36,7 +36,9 @@ WORDS = (
     (r"(?:find|finds|found) no room", "do not fit, were dropped (buffer full)"), (r"left out", "omitted, ignored"),
 )
 # A sentence does not begin with these.
-OPENINGS = re.compile(r"(?:^|[.;:] )(Who|Whoever|What(?! is\b)|Of)\s(?![^.]*\?)")
+OPENINGS = re.compile(r"(?:^|[.;:] )(Who|Whoever|What|Of)\s(?![^.]*\?)")
+# Nor does the name of a test.
+OPENINGS_OF_NAMES = re.compile(r"(?:test )?(who|what)\s(?!if\b)", re.IGNORECASE)
 PATTERN = re.compile(r"\b(?:" + "|".join(f"(?P<w{i}>{words})" for i, (words, _) in enumerate(WORDS)) + r")\b")
 SOURCES = (".cpp", ".hpp", ".h", ".c", ".cu", ".inl")
 SCRIPTS = (".cmake", ".toml")
@@ -133,12 +135,17 @@ def names_of_tests(text: str, language: str) -> list[tuple[int, str]]:
     return found
 
 
+def test_names(path: Path) -> list[tuple[int, str]]:
+    language = "c" if path.suffix in SOURCES else "py" if path.suffix == ".py" else ""
+    return names_of_tests(path.read_text(errors="replace"), language) if language else []
+
+
 def readable(path: Path) -> list[tuple[int, str]]:
     text = path.read_text(errors="replace")
     if path.suffix in SOURCES:
-        return text_of_source(text) + names_of_tests(text, "c")
+        return text_of_source(text)
     if path.suffix == ".py":
-        return text_of_python(text) + names_of_tests(text, "py")
+        return text_of_python(text)
     if path.name == "CHANGELOG.md":
         return text_of_changelog(text)
     if path.suffix == ".md":
@@ -153,14 +160,14 @@ def readable(path: Path) -> list[tuple[int, str]]:
 def check_file(path: Path, name: str) -> list[Finding]:
     lines = path.read_text(errors="replace").split("\n")
     found = []
-    for number, text in readable(path):
-        if ALLOWED in lines[number - 1]:
-            continue
+    texts, names = readable(path), test_names(path)
+    openings = [(number, match) for number, text in texts for match in OPENINGS.finditer(text)]
+    openings += [(number, match) for number, text in names if (match := OPENINGS_OF_NAMES.match(text))]
+    for number, text in texts + names:
         for match in PATTERN.finditer(text):
-            advice = WORDS[int(match.lastgroup[1:])][1]
-            found.append(Finding(name, number, match.group(0), advice))
-        for match in OPENINGS.finditer(text):
-            found.append(Finding(name, number, match.group(1) + " ...", "begin with the subject"))
+            found.append(Finding(name, number, match.group(0), WORDS[int(match.lastgroup[1:])][1]))
+    found += [Finding(name, number, match.group(1) + " ...", "begin with the subject") for number, match in openings]
+    found = sorted((f for f in found if ALLOWED not in lines[f.line - 1]), key=lambda f: f.line)
     return found
 
 

@@ -69,7 +69,7 @@ struct runtime_options {
   int explain_signal = 0;
   /// The index of this process within a job: the N of "locality#N" in counter names (set by net/job.hpp).
   unsigned locality = 0;
-  /// What is measured and where it is written (probe/settings.hpp); null: taken from the environment
+  /// The measurements, and the folder that they are written to (probe/settings.hpp); null: taken from the environment
   /// (PLX_TRACE=1, ...).
   std::shared_ptr<const probe::settings> measure{};
 };

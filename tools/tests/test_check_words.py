@@ -71,4 +71,6 @@ def test_names_of_tests_are_texts(tmp_path):
     assert findings(tmp_path, "a.cpp", "TEST_F(Waits, AMutexIsToldByItsName) {}\n") == [(1, "told")]
     assert findings(tmp_path, "b.cpp", "TEST(event, all_who_wait) {}\n") == [(1, "who")]
     assert findings(tmp_path, "a.py", "def test_a_line_is_left_out():\n    pass\n") == [(1, "left out")]
+    assert findings(tmp_path, "d.cpp", "TEST(Runs, WhatIsBrokenIsNamed) {}\nTEST(Graph, WhatIfIsAQuestion) {}\n") == [(1, "what ...")]
+    assert findings(tmp_path, "d.py", "def test_what_is_broken_is_named():\n    pass\n") == [(1, "what ...")]
     assert findings(tmp_path, "c.cpp", "TEST(Waits, AMutexIsListed) {}\nint told(int who);\n") == []

@@ -70,7 +70,7 @@ TEST(Workload, IsReadAsWritten) {
   EXPECT_EQ(w->box.sides[0], mesh::boundary::outflow);
 }
 
-TEST(Workload, WhatIsWrongIsOneLineWithFileAndKey) {
+TEST(Workload, AnErrorIsOneLineWithFileAndKey) {
   const std::tuple<const char*, const char*, const char*> defects[] = {
       {"stages = 2", "stages = 1", "run.stages: expected a number of 2 or more, found 1"},
       {"stages = 2", "", "run.stages: expected a number of 2 or more, found none"},

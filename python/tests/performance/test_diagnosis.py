@@ -343,7 +343,7 @@ def test_the_most_costly_comes_first_and_ten_sentences_are_the_most(tmp_path):
     assert len(said.sentences()) <= 10
 
 
-def test_what_is_missing_is_reported_with_the_setting_that_writes_it(tmp_path):
+def test_a_missing_file_is_reported_with_the_setting_that_writes_it(tmp_path):
     run = folder_of(tmp_path / "r", workers=((0.5, 0.0, 0.5),) * 2)
     assert "critical_path.json is missing; PLX_TRACE=1 and then plx-trace critical RUN writes it" in diagnose(run).not_judged
     (run / "waits.csv").unlink()

@@ -206,7 +206,7 @@ def test_a_program_is_found_by_url_address_and_folder(tmp_path, monkeypatch, pro
 
 
 @pytest.mark.parametrize("target", ["nonsense", "host:port", "h:0", "h:70000", "http://h/", "ftp://h:1/", "h:1", "empty"])
-def test_what_cannot_be_found_is_one_line(tmp_path, monkeypatch, capsys, target):
+def test_a_program_that_is_not_found_is_one_line(tmp_path, monkeypatch, capsys, target):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
     monkeypatch.delenv("PLX_TOKEN", raising=False)

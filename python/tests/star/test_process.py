@@ -79,7 +79,7 @@ def test_a_machine_that_has_restarted(tmp_path):
         {"status": "failed"},
     ],
 )
-def test_what_cannot_be_known_is_left_as_it_is(tmp_path, killed, change):
+def test_an_unknown_value_stays_as_it_is(tmp_path, killed, change):
     summary = summary_of(tmp_path, **({"process": killed} | change))
     assert summary["status"] == change.get("status", "running") and summary["message"] == ""
 

@@ -132,7 +132,7 @@ def test_out_puts_the_pictures_beside_the_page(own_run, tmp_path, quick, capsys)
         ("mesh", "the run has no mesh files"),
     ],
 )
-def test_what_is_missing_is_a_note(own_run, quick, capsys, name, note):
+def test_a_missing_file_is_a_note(own_run, quick, capsys, name, note):
     path = own_run / name
     shutil.rmtree(path) if path.is_dir() else path.unlink()
     assert main(["report", str(own_run)]) == 0
@@ -162,7 +162,7 @@ def test_nothing_but_a_configuration(tmp_path, quick, capsys):
         ("mesh/sedov.00000.athdf", b""),
     ],
 )
-def test_what_is_broken_is_named_and_the_rest_is_drawn(own_run, quick, capsys, name, content):
+def test_a_broken_file_is_named_and_the_rest_is_drawn(own_run, quick, capsys, name, content):
     (own_run / name).write_bytes(content)
     assert main(["report", str(own_run)]) == 2
     captured = capsys.readouterr()

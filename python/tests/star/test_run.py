@@ -157,7 +157,7 @@ def test_an_old_python_without_tomli_is_an_error_of_one_line(tmp_path, monkeypat
 
 @pytest.mark.parametrize("name, commands", [(".", ("report", "compare")), ("mesh", ("report", "compare")), ("run.json", ("report",)),
                                             ("mesh/sedov.00002.athdf", ("report", "compare")), ("profile.csv", ("compare",))])  # fmt: skip
-def test_what_another_user_may_not_read_is_named(shared_run, quick, capsys, name, commands):
+def test_a_file_that_may_not_be_read_is_named(shared_run, quick, capsys, name, commands):
     with tempfile.TemporaryDirectory() as folder:  # pytest's own folders are closed to others
         run = Path(shutil.copytree(shared_run, Path(folder) / "run"))
         Path(folder).chmod(0o777)

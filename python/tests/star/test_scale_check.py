@@ -88,7 +88,7 @@ def test_beyond_the_limit_is_exit_code_1(real, tmp_path, capsys):
 
 
 @needs_recorder
-def test_what_is_replayed_is_what_was_recorded(real):
+def test_the_replay_is_of_the_recorded_run(real):
     runs = RealRuns(real)
     (recording,) = runs.together("small", 1)
     segment, costs = recording.segments[1], runs.machine_costs(recording)

@@ -38,7 +38,7 @@ def test_profiles_are_no_tracers(tmp_path):
     assert list(series_of(tmp_path)) == ["points"]
 
 
-def test_what_cannot_be_read_is_one_line(tmp_path):
+def test_a_file_that_cannot_be_read_is_one_line(tmp_path):
     with pytest.raises(ReadError, match="expected one series of the kind tracers, found none"):
         read_tracers(tmp_path)
     write(tmp_path)

@@ -28,7 +28,7 @@ TEST(RunTable, RowsUpToTheCheckpointStay) {
   EXPECT_EQ(bytes_up_to_step("t.csv", names, names, 3).value(), names.size());
 }
 
-TEST(RunTable, WhatFollowsTheCheckpointIsRemoved) {
+TEST(RunTable, RowsAfterTheCheckpointAreRemoved) {
   EXPECT_EQ(bytes_up_to_step("t.csv", rows + "5,1", names, 4, 4).value(), rows.size());           // cut in mid row
   EXPECT_EQ(bytes_up_to_step("t.csv", rows + "6,2,1\n\x1b,", names, 4, 4).value(), rows.size());  // after a later row
 }

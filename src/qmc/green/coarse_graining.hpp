@@ -1,6 +1,6 @@
 // Means over the patches of momenta: the step from the lattice to the cluster.
 //
-// What is averaged depends on the wave vector through eps_k alone, so that a mean over a patch is an integral over the
+// The integrand depends on the wave vector through eps_k alone, so that a mean over a patch is an integral over the
 // density of states of that patch. Its Gauss quadrature is computed once, from a fine quadrature over the patch's
 // polygon. Thread safety: const functions from any thread. Example: qmc/green/test/green_test.cpp
 // Source: Maier, Jarrell, Pruschke, Hettler (2005), section II; Golub, Welsch (1969) and Gragg, Harwood (1984) for the

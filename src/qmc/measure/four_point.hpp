@@ -49,7 +49,7 @@ struct four_point {
   }
 };
 
-/// What is measured, and for how many positive fermionic frequencies.
+/// The functions to measure, and for how many positive fermionic frequencies.
 struct four_point_set {
   std::vector<four_point> functions;
   int n_frequencies = 0;

@@ -17,7 +17,7 @@ std::uint64_t scheduler::choose(std::uint64_t n) noexcept {
 
 // The queue from which the virtual worker takes its next task.
 task* scheduler::take_chosen(worker& w) {
-  if (benched(w)) return w.inbox.pop();
+  if (above_cap(w)) return w.inbox.pop();
   if (task* t = take_placed(w)) return t;
   const auto n_deques = workers_.size();
   const std::uint64_t source = choose(n_deques + 1);

@@ -165,7 +165,7 @@ scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores
   }
   rank_victims();
   sleeping_.reserve(workers_.size());
-  bench_.reserve(workers_.size());
+  parked_.reserve(workers_.size());
   if (deterministic_)
     deterministic_schedulers.fetch_add(1, std::memory_order_relaxed);
   else
@@ -219,7 +219,7 @@ void scheduler::end_threads() {
   stop_.store(true, std::memory_order_seq_cst);
   full_fence();  // pairs with the sleeper's heavy_fence(): it sees stop_, or is seen on the list here
   while (n_sleeping_.load(std::memory_order_relaxed) != 0) wake_one();
-  empty_bench();
+  unpark_all();
   for (auto& t : threads_->list) t.join();
   threads_->list.clear();
 }
@@ -265,7 +265,7 @@ unsigned scheduler::active_workers() const noexcept {
     return w != nullptr && &w->home == this ? 1 : 0;
   }
   const unsigned away = n_searching_.load(std::memory_order_relaxed) + n_sleeping_.load(std::memory_order_relaxed) +
-                        n_benched_.load(std::memory_order_relaxed);
+                        n_parked_.load(std::memory_order_relaxed);
   return away < worker_count() ? worker_count() - away : 0;
 }
 
@@ -386,7 +386,7 @@ void scheduler::wait_until_quiet(double deadline_s) {
 bool scheduler::quiet(bool whatever_is_polled_for) const noexcept {
   // While the lock is held no worker can wake, and no listed worker holds a task.
   spin_guard guard(sleep_lock_);
-  if (sleeping_.size() + bench_.size() != workers_.size()) return false;
+  if (sleeping_.size() + parked_.size() != workers_.size()) return false;
   return !any_work() && !any_inbox() && earliest_deadline() == timer_queue::never &&
          (whatever_is_polled_for || !polls_pending_.load(std::memory_order_relaxed));
 }

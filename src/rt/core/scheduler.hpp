@@ -96,7 +96,7 @@ class scheduler {
   [[nodiscard]] loop_tuning* tuned_loops() const noexcept { return tuned_loops_.load(std::memory_order_acquire); }
   /// The number of workers that take tasks now.
   [[nodiscard]] unsigned worker_cap() const noexcept { return cap_.load(std::memory_order_relaxed); }
-  [[nodiscard]] unsigned parked_workers() const noexcept { return n_benched_.load(std::memory_order_relaxed); }
+  [[nodiscard]] unsigned parked_workers() const noexcept { return n_parked_.load(std::memory_order_relaxed); }
 
   /// The clock of timers, in ticks. In the deterministic mode it is virtual and advances only when nothing else can
   /// happen.
@@ -261,12 +261,12 @@ class scheduler {
   bool nothing_to_do();
   task* search(worker& w);
   void end_idling(worker& w, ticks begin, ticks end, ticks polled_before) noexcept;
-  [[nodiscard]] bool benched(const worker& w) const noexcept { return w.index >= worker_cap(); }
-  task* next_task_on_bench(worker& w);
-  void sit_on_bench(worker& w);
-  bool leave_bench(const worker& w) noexcept;
+  [[nodiscard]] bool above_cap(const worker& w) const noexcept { return w.index >= worker_cap(); }
+  task* next_task_while_parked(worker& w);
+  void park(worker& w);
+  bool unpark(const worker& w) noexcept;
   worker* take_misplaced() noexcept;
-  void empty_bench() noexcept;
+  void unpark_all() noexcept;
   task* take_chosen(worker& w);  // deterministic mode
   task* look_for_work(worker& w, ticks now);
   task* take_injected(worker& w) noexcept;
@@ -380,8 +380,8 @@ class scheduler {
   alignas(cache_line_bytes) std::atomic<unsigned> visitors_{0};
   alignas(cache_line_bytes) mutable spinlock sleep_lock_;
   std::vector<worker*> sleeping_;
-  std::vector<worker*> bench_;  // parked workers that sleep; guarded by sleep_lock_
-  std::atomic<unsigned> n_benched_{0};
+  std::vector<worker*> parked_;  // parked workers that sleep; guarded by sleep_lock_
+  std::atomic<unsigned> n_parked_{0};
   std::atomic<unsigned> cap_;                         // written under sleep_lock_
   std::atomic<worker*> watcher_{nullptr};             // written under sleep_lock_
   std::atomic<ticks> next_wake_{timer_queue::never};  // the earliest deadline of the sleeping workers

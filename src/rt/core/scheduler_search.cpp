@@ -67,7 +67,7 @@ void scheduler::place(task* t) {
     worker& w = *workers_[(where.worker - 1u) % workers_.size()];
     w.inbox.push(t);
     full_fence();
-    if (n_sleeping_.load(std::memory_order_seq_cst) != 0 || n_benched_.load(std::memory_order_seq_cst) != 0) wake(w);
+    if (n_sleeping_.load(std::memory_order_seq_cst) != 0 || n_parked_.load(std::memory_order_seq_cst) != 0) wake(w);
     return;
   }
   (where.priority == priority::high ? high_ : where.priority == priority::low ? low_ : injected_).push(t);
@@ -103,8 +103,8 @@ task* scheduler::next_task(worker& w) {
       run_pollers(w);
       if (w.others_first) [[unlikely]]
         if (task* t = take_others(w)) return t;
-      if (benched(w)) [[unlikely]]
-        if (task* t = next_task_on_bench(w)) return t;
+      if (above_cap(w)) [[unlikely]]
+        if (task* t = next_task_while_parked(w)) return t;
     }
     if (task* t = take_placed(w)) return t;
     // Tasks that keep waking each other must not starve injected tasks or the oldest tasks of the deque.
@@ -314,7 +314,7 @@ task* scheduler::search(worker& w) {
   task* found = nullptr;
   ticks now = begin;
   for (;; now = now_ticks()) {
-    if (benched(w)) [[unlikely]]
+    if (above_cap(w)) [[unlikely]]
       break;
     found = look_for_work(w, now);
     if (found != nullptr || stop_.load(std::memory_order_relaxed)) break;

@@ -62,7 +62,7 @@ void scheduler::wake(worker& w) noexcept {
     if (it != sleeping_.end()) {
       sleeping_.erase(it);
       sleepers_changed();
-    } else if (!leave_bench(w)) {
+    } else if (!unpark(w)) {
       return;
     }
   }
@@ -109,7 +109,7 @@ bool scheduler::sleep_until_work(worker& w, ticks close_nap) {
   bool naps = false;
   {
     spin_guard guard(sleep_lock_);
-    const bool others_work = sleeping_.size() + bench_.size() + 1 < workers_.size();
+    const bool others_work = sleeping_.size() + parked_.size() + 1 < workers_.size();
     worker* watcher = watcher_.load(std::memory_order_relaxed);
     if (watcher == nullptr && others_work) w.nap = spans_.shortest_nap;
     if (watcher == nullptr || watcher == &w) watcher_.store(others_work ? &w : nullptr, std::memory_order_relaxed);
@@ -188,9 +188,9 @@ bool scheduler::sleepers_miss_something() const noexcept {
 
 // Parked workers: those above the cap, which run only tasks pinned to them and sleep otherwise.
 //
-// Invariants. A worker on `bench_` is not on `sleeping_`: ordinary work never wakes it, and no submitter relies on it.
-// It checks its inbox and `stop_` after its entry on `bench_` is visible; a thread that changes one of them reads
-// `bench_` after the change. The cap changes under the lock of both lists. Tasks in a parked worker's deque are found
+// Invariants. A worker on `parked_` is not on `sleeping_`: ordinary work never wakes it, and no submitter relies on it.
+// It checks its inbox and `stop_` after its entry on `parked_` is visible; a thread that changes one of them reads
+// `parked_` after the change. The cap changes under the lock of both lists. Tasks in a parked worker's deque are found
 // like those of any worker that is busy for long: sleepers check all deques before they sleep, and a worker that leaves
 // its search to be parked wakes another one if there is work (the end of search()).
 
@@ -206,13 +206,13 @@ void scheduler::set_worker_cap(unsigned n) noexcept {
 // worker below the cap, and a sleeping one above it, which would be woken for work that it must not take.
 worker* scheduler::take_misplaced() noexcept {
   spin_guard guard(sleep_lock_);
-  const auto fit = std::find_if(bench_.begin(), bench_.end(), [this](const worker* w) { return !benched(*w); });
-  if (fit != bench_.end()) {
+  const auto fit = std::find_if(parked_.begin(), parked_.end(), [this](const worker* w) { return !above_cap(*w); });
+  if (fit != parked_.end()) {
     worker* w = *fit;
-    leave_bench(*w);
+    unpark(*w);
     return w;
   }
-  const auto it = std::find_if(sleeping_.begin(), sleeping_.end(), [this](const worker* w) { return benched(*w); });
+  const auto it = std::find_if(sleeping_.begin(), sleeping_.end(), [this](const worker* w) { return above_cap(*w); });
   if (it == sleeping_.end()) return nullptr;
   worker* w = *it;
   sleeping_.erase(it);
@@ -221,58 +221,58 @@ worker* scheduler::take_misplaced() noexcept {
 }
 
 /// Requires: sleep_lock_ is held. False if `w` is not listed: another thread has removed it and is about to wake it.
-bool scheduler::leave_bench(const worker& w) noexcept {
-  const auto it = std::find(bench_.begin(), bench_.end(), &w);
-  if (it == bench_.end()) return false;
-  bench_.erase(it);
-  n_benched_.store(static_cast<unsigned>(bench_.size()), std::memory_order_relaxed);
+bool scheduler::unpark(const worker& w) noexcept {
+  const auto it = std::find(parked_.begin(), parked_.end(), &w);
+  if (it == parked_.end()) return false;
+  parked_.erase(it);
+  n_parked_.store(static_cast<unsigned>(parked_.size()), std::memory_order_relaxed);
   return true;
 }
 
 /// Wakes all parked workers; called at the end, after stop_ is set.
-void scheduler::empty_bench() noexcept {
+void scheduler::unpark_all() noexcept {
   for (;;) {
     worker* w = nullptr;
     {
       spin_guard guard(sleep_lock_);
-      if (bench_.empty()) return;
-      w = bench_.back();
-      leave_bench(*w);
+      if (parked_.empty()) return;
+      w = parked_.back();
+      unpark(*w);
     }
     w->sleep.wake();
   }
 }
 
 // Returns a task pinned to this worker, or null when it is no longer parked.
-task* scheduler::next_task_on_bench(worker& w) {
+task* scheduler::next_task_while_parked(worker& w) {
   w.next_check = 0;  // the worker returns here after each task
   const ticks begin = now_ticks();
   task* t = nullptr;
-  while (benched(w) && !stop_.load(std::memory_order_relaxed)) {
+  while (above_cap(w) && !stop_.load(std::memory_order_relaxed)) {
     t = w.inbox.pop();
     if (t != nullptr) break;
     w.log->sleeps(begin, w.log->background_time(), true);
-    sit_on_bench(w);
+    park(w);
   }
   end_idling(w, begin, now_ticks(), w.log->background_time());
   return t;
 }
 
-void scheduler::sit_on_bench(worker& w) {
+void scheduler::park(worker& w) {
   {
     spin_guard guard(sleep_lock_);
-    if (!benched(w)) return;
-    bench_.push_back(&w);
-    n_benched_.store(static_cast<unsigned>(bench_.size()), std::memory_order_relaxed);
+    if (!above_cap(w)) return;
+    parked_.push_back(&w);
+    n_parked_.store(static_cast<unsigned>(parked_.size()), std::memory_order_relaxed);
   }
-  full_fence();  // pairs with place(): it sees this worker on bench_, or this worker sees the task
+  full_fence();  // pairs with place(): it sees this worker on parked_, or this worker sees the task
   if (w.inbox.empty() && !stop_.load(std::memory_order_seq_cst)) {
     w.sleeps.add();
     return w.sleep.wait();
   }
   {
     spin_guard guard(sleep_lock_);
-    if (leave_bench(w)) return;
+    if (unpark(w)) return;
   }
   w.sleep.wait();
 }

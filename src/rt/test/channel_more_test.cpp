@@ -33,7 +33,7 @@ TEST(channel, timed_forms_give_up_and_continue) {
   });
 }
 
-TEST(channel, what_could_not_be_sent_is_untouched) {
+TEST(channel, a_value_that_could_not_be_sent_is_untouched) {
   on_every_schedule([] {
     plx::channel<std::unique_ptr<int>> c(1);
     c.send(std::make_unique<int>(1));

@@ -34,7 +34,7 @@ struct ledger_row {
   rule conserved = rule::exact;
   std::string note;  ///< "" if the row needs none
 
-  /// What is left of the change; an unknown flow through boundaries (NaN) is in it.
+  /// The change that has no known source; an unknown flow through boundaries (NaN) is in it.
   double remainder() const { return change - (std::isnan(boundaries) ? 0.0 : boundaries) - floors - sources - regrids; }
   double relative() const { return remainder() / scale; }
   /// The part of the change that makes the state another one than that of the problem: what floors have added, and the

@@ -88,12 +88,12 @@ void expect_accounted(const texts& sets, double tolerance) {
   }
 }
 
-TEST(Floors, WhatTheyAddIsTheDrift) {
+TEST(Floors, TheirAdditionsAreTheDrift) {
   for (const texts& sets : {with_faces, with_full3d, with_rk2, with_species}) expect_accounted(sets, 1e-13);
 }
 
 // The potential energy of the mass that they add is in that of the energy.
-TEST(Floors, WhatTheyAddIsTheDriftWithGravity) { expect_accounted(with_gravity, 1e-13); }
+TEST(Floors, TheirAdditionsAreTheDriftWithGravity) { expect_accounted(with_gravity, 1e-13); }
 
 TEST(Floors, TheBitsAreTheSameOnADevice) {
   for (const texts& sets : {with_faces, with_full3d, with_species, with_gravity})

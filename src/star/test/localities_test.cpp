@@ -213,7 +213,7 @@ TEST(Localities, SurvivorsDoNotWaitForALostPeer) {
   }
 }
 
-TEST(Localities, SurvivorsAreNotifiedWhenAPeerIsLost) { expect_told_of_a_loss({}, 20); }
+TEST(Localities, SurvivorsAreNotifiedWhenAPeerIsLost) { expect_notified_of_a_loss({}, 20); }
 
 }  // namespace
 }  // namespace plx::star

@@ -133,7 +133,7 @@ inline outcome run_on(
 
 /// Runs three localities on a long problem and ends number 1 after `steps` steps of all together; the others must
 /// report the loss and end.
-inline void expect_told_of_a_loss(std::vector<std::string> sets, int steps) {
+inline void expect_notified_of_a_loss(std::vector<std::string> sets, int steps) {
   sets.insert(sets.end(), {"run.max_steps=100000", "run.t_end=100"});
   net::test::localities job(3, 2);
   std::vector<std::string> errors(3);

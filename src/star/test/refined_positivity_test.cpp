@@ -102,7 +102,7 @@ TEST(RefinedPositivity, StrongDifferencesNeedNoFloors) {
 }
 
 // There is no proof for these states, so floors act; what they add is known.
-TEST(RefinedPositivity, WhatFloorsAddToExtremesIsCounted) {
+TEST(RefinedPositivity, AdditionsOfFloorsToExtremesAreCounted) {
   for (const std::string scheme : {"faces", "full3d"}) {
     extremes gas(scheme, "1e-12");
     for (int round = 0; round < 10; ++round) {

@@ -325,7 +325,7 @@ class RealRuns:
 def workload_of(
     recording: Recording, segment: Segment, seconds, costs: Costs, parts=None, changed: bool = False, carried: bool = False
 ) -> Workload:
-    """What is replayed of a step: its mesh and its blocks' seconds, and the mean of all else that the run did. `carried`:
+    """The part of a step that is replayed: its mesh and its blocks' seconds, and the mean of all else that the run did. `carried`:
     the gravity of the step before is still valid."""
     data, every = recording.data, recording.data["steps_per_look"]
     compared = [s for s in recording.segments if not s.warm]

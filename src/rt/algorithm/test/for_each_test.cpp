@@ -150,7 +150,7 @@ TEST(transform, as_the_standard_does) {
   });
 }
 
-TEST(transform, what_only_moves_and_what_is_no_array) {
+TEST(transform, elements_that_only_move_and_ranges_without_arrays) {
   on_every_schedule([] {
     std::vector<std::unique_ptr<int>> from(200), to(200);
     plx::generate(plx::par, from, [] { return std::make_unique<int>(1); });

@@ -129,7 +129,7 @@ TEST(worker_cap, pinned_tasks_run_on_every_schedule) {
   });
 }
 
-TEST(worker_cap, a_benched_worker_gets_up_for_what_is_pinned_to_it) {
+TEST(worker_cap, a_parked_worker_wakes_for_tasks_that_are_pinned_to_it) {
   runtime rt({.workers = 3, .bind = false});
   set_cap(rt, 1);
   for (int i = 0; i < 50; ++i) {
@@ -139,7 +139,7 @@ TEST(worker_cap, a_benched_worker_gets_up_for_what_is_pinned_to_it) {
 }
 
 // Other workers steal the tasks in a parked worker's deque.
-TEST(worker_cap, tasks_of_a_benched_worker_are_stolen) {
+TEST(worker_cap, tasks_of_a_parked_worker_are_stolen) {
   runtime rt({.workers = 2, .bind = false});
   rt.run([&] {
     latch all(65);
@@ -178,7 +178,7 @@ TEST(worker_cap, timers_go_off) {
   for (int i = 0; i < 5; ++i) rt.run([] { this_thread::sleep_for(2ms); });
 }
 
-TEST(worker_cap, a_runtime_ends_with_workers_on_the_bench) {
+TEST(worker_cap, a_runtime_ends_with_parked_workers) {
   for (int i = 0; i < 60; ++i) {
     runtime rt({.workers = 4, .bind = false});
     set_cap(rt, 1 + i % 4);

@@ -508,7 +508,7 @@ TEST(ForeignCoroutine, MayHaveChildrenAfterwards) {
 plx::future<int> future_coroutine() { co_return co_await later(1); }
 
 // The frame of a coroutine is freed before the continuation attached to its future runs in its place.
-TEST(FutureCoroutine, WhatFollowsInItsPlaceMayHaveChildren) {
+TEST(FutureCoroutine, ASuccessorInItsPlaceMayHaveChildren) {
   on_every_schedule([] {
     auto f = future_coroutine().then(plx::launch::sync, [](auto one) { return one.get() + sum_of_children<200>(); });
     EXPECT_EQ(f.get(), 7);

@@ -300,7 +300,7 @@ TEST(counters, threads_of_workers_have_context_switches_and_processor_time) {
   EXPECT_EQ(rt.counters().query("/threads{*/worker-thread#*}/time/waiting-for-processor")->size(), 2u);
 }
 
-TEST(counters, what_threads_have_used_is_known_when_they_have_ended) {
+TEST(counters, cpu_time_of_threads_is_known_after_their_end) {
   const std::string path = testing::TempDir() + "plx_rt_usage_" + std::to_string(::getpid()) + ".csv";
   auto s = std::make_shared<plx::probe::settings>();
   s->print_counter = "/threads/time/waiting-for-processor,/threads/time/processor,/threads/context-switches/voluntary";

@@ -257,7 +257,7 @@ TEST(origin, the_parts_of_a_coroutine_are_one_task) {
   });
 }
 
-TEST(origin, what_a_thread_runs_comes_from_what_it_has_seen) {
+TEST(origin, tasks_of_a_thread_descend_from_those_that_it_waited_for) {
   with_every_runtime([](plx::runtime& rt) {
     rt.recorder().trace(true, 1u << 12);
     rt.run(with_key(1), [] { plx::async(with_key(2), [] {}).get(); });

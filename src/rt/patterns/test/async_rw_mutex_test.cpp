@@ -88,7 +88,7 @@ TEST(async_rw_mutex, copies_of_a_read_hold_the_turn) {
   });
 }
 
-TEST(async_rw_mutex, what_is_dropped_gives_its_turn_back) {
+TEST(async_rw_mutex, a_dropped_access_gives_its_turn_back) {
   on_every_schedule([] {
     auto m = std::make_unique<plx::async_rw_mutex<std::vector<int>>>(3u, 7);
     auto first = m->readwrite().get();

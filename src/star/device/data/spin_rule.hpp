@@ -15,7 +15,7 @@
 
 namespace plx::star::device {
 
-/// What is across a face of a block whose fluxes are used outside of the block.
+/// The far side of a face of a block whose fluxes are used outside of the block.
 enum class face_to : int { finer, coarser, side };
 
 /// Completes a flux of the spin: to share * G + r cross F, with the flux F of momentum.
@@ -77,7 +77,7 @@ struct cell_family {
     const int y = (axis + 1) % 3, z = (axis + 2) % 3;
     return 0.0625 * (sum(i_momentum + z, y) - sum(i_momentum + y, z));
   }
-  /// What is added to the spin of each of them after interpolation. `dx`: their width; `spin`: the first variable.
+  /// The amount added to the spin of each of them after interpolation. `dx`: their width; `spin`: the first variable.
   PLX_DEVICE double change(int spin, int axis, double dx) const {
     return 3.0 * mean(spin + axis) - (12.0 / dx) * moment(axis);
   }

@@ -100,7 +100,7 @@ TEST(LightCurve, AllOfATransparentGasIsSeen) {
 }
 
 // A hot slab at x > 0.5, a cold one at x < -0.5, nothing between.
-TEST(LightCurve, WhatIsInFrontHidesWhatIsBehind) {
+TEST(LightCurve, CellsInFrontHideThoseBehind) {
   bright_gas run({"light_curve.directions=[\"-x\",\"+x\",\"+y\"]"});
   run.fill([](double x, double, double) {
     return x > 0.5    ? bright_gas::matter{1.0, 2e4}

@@ -196,7 +196,7 @@ TEST(Contact, AFileHoldsTheCommonEnvelope) {
   std::remove(path.c_str());
 }
 
-TEST(Contact, WhatCannotExistIsRefused) {
+TEST(Contact, ABinaryThatCannotExistIsRefused) {
   const auto refused = [](const request& q, const char* why) {
     const auto m = check(q);
     ASSERT_FALSE(m) << why;

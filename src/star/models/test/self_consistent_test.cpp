@@ -233,7 +233,7 @@ TEST(Model, AStarThatOverflowsItsLobeIsRefused) {
   EXPECT_THAT(m.error().message, HasSubstr("does not fit into its Roche lobe"));
 }
 
-TEST(Model, WhatCannotExistIsRefused) {
+TEST(Model, AModelThatCannotExistIsRefused) {
   const auto refused = [](const request& q, const char* why) {
     const auto m = check(q);
     ASSERT_FALSE(m) << why;

@@ -198,7 +198,7 @@ namespace {
 
 constexpr std::size_t fixed_sums = 3;  // cells, volume, mass; then weight times value of each variable
 
-// What is known of some shells: sums [shell][fixed_sums + variables], extremes [shell][variables].
+// Integrals over some shells: sums [shell][fixed_sums + variables], extremes [shell][variables].
 struct shell_sums {
   std::size_t shells, variables;
   std::vector<exact_sum> sums;

@@ -62,7 +62,7 @@ TEST(Ledger, TheRemainderIsWhatDidNotLeave) {
   EXPECT_THAT(b.of->text(), HasSubstr("floors raised the density of 1 cell and"));
 }
 
-TEST(Ledger, WhatFloorsHaveAddedIsNoRemainderButCountsForTheLimit) {
+TEST(Ledger, AdditionsOfFloorsAreNoRemainderButCountForTheLimit) {
   books b({});
   b.take(3, 2.0, 4.0, {}, 0, 0, 1.0);
   b.take(4, 2.0, 4.5, {}, 0, 0.25, 2.0);

@@ -180,7 +180,7 @@ TEST(GravityProblems, JeansWavesNeedGravityAndAPeriodicBox) {
             "jeans_wave: expected \"periodic\" in all mesh.sides, found another kind along axis 1");
 }
 
-// What is known of bodies on their own is not known of bodies with images.
+// Exact forces of isolated bodies are not those of bodies with images.
 TEST(GravityProblems, NothingIsKnownOfIsolatedBodiesInPeriodicBoxes) {
   problem_setting s = in_gravity(0.5);
   s.grid.emplace();

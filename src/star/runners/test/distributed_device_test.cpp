@@ -240,7 +240,7 @@ TEST(DistributedDevice, LocalitiesOfAHostTakeItsDevicesInTurn) {
 }
 
 TEST(DistributedDevice, SurvivorsDoNotWaitForALostLocality) {
-  expect_told_of_a_loss(on_device({"mesh.max_level=1"}), 5);
+  expect_notified_of_a_loss(on_device({"mesh.max_level=1"}), 5);
 }
 
 // Localities under one seed, which also drives their devices; the network of net/sim delays, reorders, loses and

@@ -207,7 +207,7 @@ TEST(Tracers, TheBitsAreTheSameOnLocalitiesDevicesAndAfterARestart) {
   EXPECT_FALSE(again.restore({1.0, 2.0}));
 }
 
-TEST(Tracers, WhatTheyCannotFollowIsRefused) {
+TEST(Tracers, MotionThatTheyCannotFollowIsRefused) {
   const auto refused = [](const std::vector<std::string>& sets, const char* why) {
     const auto in = blast(sets);
     const auto made = in->prepare();

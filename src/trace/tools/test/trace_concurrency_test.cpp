@@ -69,7 +69,7 @@ TEST(TraceConcurrency, OfAPartIsThatOfThePart) {
   EXPECT_LT(50 * found->cell_s, 210 * whole->cell_s);
 }
 
-TEST(TraceConcurrency, WhatIsNoTraceIsAnError) {
+TEST(TraceConcurrency, AFileThatIsNoTraceIsAnError) {
   std::vector<std::string> warnings;
   EXPECT_FALSE(concurrency_of_trace({"/dev/null"}, warnings));
 }

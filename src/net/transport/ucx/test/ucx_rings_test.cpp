@@ -63,7 +63,7 @@ near_counts sent_by_rings(std::size_t n, std::size_t bytes) {
   return counted;
 }
 
-TEST_F(UcxTransport, WhatAFullRingHasNoRoomForArrivesAsWell) {
+TEST_F(UcxTransport, MessagesThatDoNotFitAFullRingArrive) {
   const near_counts n = sent_by_rings(1000, 400);
   EXPECT_GT(n.sent, 0u);
   EXPECT_GT(n.full, 0u);
