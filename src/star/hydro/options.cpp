@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/config.hpp"
+#include "star/hydro/state.hpp"
 
 namespace plx::star {
 
