@@ -1,4 +1,4 @@
-// The host of this process, the processors that it may use, its standard output, and the signals of its threads.
+// The host of this process, its processors, its standard output, and the signals of its threads.
 //
 // Thread safety: functions are thread-safe; a no_signals belongs to its thread.
 #pragma once
@@ -16,6 +16,11 @@ std::string host_name();
 
 /// Processors that the calling thread may run on (affinity); 0 if unknown.
 unsigned usable_processors() noexcept;
+
+/// The model of the first processor in `cpuinfo`, the text of /proc/cpuinfo: its "model name", or, as on aarch64, where
+/// there is none, such as "implementer 0x41 part 0xd0c"; "unknown" if it states neither. Reads the file by default.
+std::string processor_model(std::string_view cpuinfo);
+std::string processor_model();
 
 /// Writes to standard output and flushes it. A closed pipe is no error: the reader has seen enough. Error: one line
 /// with the system's reason, such as a full disk.

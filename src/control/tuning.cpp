@@ -15,6 +15,7 @@
 #include "base/assert.hpp"
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/process.hpp"
 #include "base/text.hpp"
 #include "control/tuning_search.hpp"
 
@@ -332,13 +333,7 @@ std::string default_tuning_folder() {
 }
 
 std::string tuning_machine() {
-  std::string model = "processor";
-  if (const auto info = read_file("/proc/cpuinfo")) {
-    const std::size_t at = info->find("model name");
-    const std::size_t colon = at == std::string::npos ? at : info->find(": ", at);
-    if (colon != std::string::npos) model = info->substr(colon + 2, info->find('\n', colon) - colon - 2);
-  }
-  return one_line(fmt::format("{} x {}", sysconf(_SC_NPROCESSORS_ONLN), model));
+  return one_line(fmt::format("{} x {}", sysconf(_SC_NPROCESSORS_ONLN), processor_model()));
 }
 
 std::string tuning_file(const std::string& folder, std::string_view name) {

@@ -19,14 +19,6 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name"))
-      if (const std::size_t colon = line.find(": "); colon != std::string::npos) return line.substr(colon + 2);
-  return "unknown";
-}
-
 // The run.json of a folder; an empty object if it is missing or damaged.
 json run_json(const std::string& folder) {
   const auto text = read_file(folder + "/run.json");
@@ -36,7 +28,7 @@ json run_json(const std::string& folder) {
 
 }  // namespace
 
-machine_facts this_machine() { return {host_name(), cpu_name(), usable_processors()}; }
+machine_facts this_machine() { return {host_name(), processor_model(), usable_processors()}; }
 
 // Field 22 of /proc/self/stat; the name in parentheses before it may contain any character.
 process_facts this_process() {
