@@ -14,7 +14,7 @@ option(PLX_UNITY "Compile up to eight sources of a folder as one: half the time 
 
 # plx_library(NAME [SOURCES ...] [WITHOUT regex...] [DEPENDS other libraries of the project] [COLD folders...]
 #             [LINK public external targets] [LINK_PRIVATE external targets] [TESTS test sources]
-#             [SLOW test cases])
+#             [SLOW test cases] [EXACT])
 #
 # Declares the static library plx_NAME (alias plx::NAME) of the folder src/NAME (star_hydro: src/star/hydro). Headers
 # are included from the root of src, as "rt/future.hpp". By default the library consists of every .cpp file below the
@@ -23,8 +23,9 @@ option(PLX_UNITY "Compile up to eight sources of a folder as one: half the time 
 # registered with CTest as "NAME.Suite.Case" and labelled NAME. Sources that match ALONE are not compiled together with
 # others, because their internal names clash with those of a neighbour. Joined files of the folders COLD (. for
 # the library's own) take no time in a run and are compiled with -O1, in 70 % of the time. The cases SLOW: see plx_test.
+# EXACT: no contraction to fused multiply-adds, the default of GCC for aarch64, so that all processors give the same bits.
 function(plx_library name)
-  cmake_parse_arguments(arg "" "" "SOURCES;WITHOUT;ALONE;COLD;DEPENDS;LINK;LINK_PRIVATE;TESTS;SLOW" ${ARGN})
+  cmake_parse_arguments(arg "EXACT" "" "SOURCES;WITHOUT;ALONE;COLD;DEPENDS;LINK;LINK_PRIVATE;TESTS;SLOW" ${ARGN})
   if(NOT arg_SOURCES)
     file(GLOB_RECURSE found CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} *.cpp)
     foreach(pattern ${arg_WITHOUT})
@@ -39,6 +40,9 @@ function(plx_library name)
   add_library(plx::${name} ALIAS plx_${name})
   target_include_directories(plx_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/src>)
   target_compile_features(plx_${name} PUBLIC cxx_std_20)
+  if(arg_EXACT)
+    target_compile_options(plx_${name} PRIVATE -ffp-contract=off)
+  endif()
   foreach(dependency ${arg_DEPENDS})
     if(NOT TARGET plx_${dependency})
       message(FATAL_ERROR "plx_library(${name}): '${dependency}' is not declared yet; see the order of the layers")
