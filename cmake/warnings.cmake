@@ -12,3 +12,7 @@ if(PLX_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # library. Uninstrumented presets keep them.
   target_compile_options(plx_warnings INTERFACE -Wno-maybe-uninitialized -Wno-null-dereference)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  # GCC notes each call that passes a std::pair of doubles otherwise than GCC 9 did, which is not supported.
+  target_compile_options(plx_warnings INTERFACE -Wno-psabi)
+endif()
