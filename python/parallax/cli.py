@@ -329,7 +329,7 @@ def _compare_repeated(options, first: list, second: list) -> int:
         if given:
             return _fail(f"{flag} is for two runs; found {len(first)} in {options.first} and {len(second)} in {options.second}")
     found = compare_repeated(first, second)
-    print("\n".join([f"a = {options.first}", f"b = {options.second}", "", *found.section.lines()]))
+    print("\n".join([f"a = {options.first}", f"b = {options.second}", "", *found.section.lines(), *(["", *found.state.lines()] if found.state else [])]))
     return 1 if options.fail_above is not None and 100 * found.length.low > options.fail_above else 0
 
 

@@ -44,6 +44,14 @@ constexpr std::string_view watched[] = {
     "/gpu{locality#0/device#*}/time/busy",
     "/calls{locality#0/total}/time/unanswered",
 };
+/// The state of the machine, which changes slowly: in one of `slow_calls` calls, and at the end.
+constexpr std::string_view slow_ones[] = {
+    "/system{total}/cpu/frequency",  "/system{*}/cpu/governor", "/system/throttles/core", "/system/throttles/package",
+    "/system/temperature/processor", "/system/cpu/others",      "/system/cpu/steal",
+};
+/// A power of two, as the intervals of samples are: where samples are dropped, these are kept.
+constexpr std::uint64_t slow_calls = 8;
+
 /// At the end only. Kernel events are per worker in a runtime, and per process under plx-exec.
 constexpr std::string_view final_ones[] = {
     "/scheduler{locality#0/total}/task-cost",
@@ -68,6 +76,11 @@ void add_counter(std::vector<counter_value>& to, const counter_registry& counter
     name.replace(at, first.size(), counters.locality_name());
   if (auto values = counters.query(name))
     for (counter_value& v : *values) to.push_back(std::move(v));
+}
+
+template <std::size_t N>
+void add_all(std::vector<counter_value>& to, const counter_registry& counters, const std::string_view (&names)[N]) {
+  for (const std::string_view name : names) add_counter(to, counters, std::string(name));
 }
 
 /// The processors that the workers may use, or without a runtime this process; 0 if unknown.
@@ -104,18 +117,19 @@ diagnose_log::diagnose_log(const recorder& r, const counter_registry& counters)
     : recorder_(r), counters_(counters), begin_s_(monotonic_seconds()) {}
 
 void diagnose_log::sample() {
-  if (called_++ % every_ != 0) return;
-  if (moments_.size() == most_samples) {
-    for (std::size_t i = 1; 2 * i < moments_.size(); ++i) moments_[i] = std::move(moments_[2 * i]);
-    moments_.resize((moments_.size() + 1) / 2);
+  const std::uint64_t call = called_++;
+  if (call % every_ != 0) return;
+  if (moments_.size() >= most_samples) {
     every_ *= 2;
+    std::erase_if(moments_, [this](const moment& m) { return m.call % every_ != 0; });
   }
-  keep();
+  keep(call);
+  if (call % slow_calls == 0) add_all(moments_.back().values, counters_, slow_ones);
 }
 
-void diagnose_log::keep() {
-  moment now{monotonic_seconds() - begin_s_, {}};
-  for (const std::string_view name : watched) add_counter(now.values, counters_, std::string(name));
+void diagnose_log::keep(std::uint64_t call) {
+  moment now{call, monotonic_seconds() - begin_s_, {}};
+  add_all(now.values, counters_, watched);
   moments_.push_back(std::move(now));
 }
 
@@ -126,7 +140,7 @@ std::vector<worker_times> diagnose_log::keep_last() {
     const double begin_s = monotonic_seconds();
     std::vector<worker_times> times;
     for (unsigned w = 0; w < recorder_.worker_count(); ++w) times.push_back(recorder_.times(w));
-    keep();
+    keep(~std::uint64_t{0});
     if (monotonic_seconds() - begin_s <= longest_s || turn == 20) return times;
     moments_.pop_back();
   }
@@ -134,7 +148,8 @@ std::vector<worker_times> diagnose_log::keep_last() {
 
 result<void> diagnose_log::write(const std::string& folder) {
   const std::vector<worker_times> times = keep_last();
-  for (const std::string_view name : final_ones) add_counter(moments_.back().values, counters_, std::string(name));
+  add_all(moments_.back().values, counters_, slow_ones);
+  add_all(moments_.back().values, counters_, final_ones);
   if (const double span_s = recorder_.span_s(); span_s > 0)
     moments_.back().values.push_back(
         {fmt::format("/threads{{{}/total}}/time/span", counters_.locality_name()), span_s, "s"});

@@ -38,10 +38,11 @@ class diagnose_log {
 
  private:
   struct moment {
+    std::uint64_t call;  // of sample(); odd if it was taken for write()
     double time_s;
     std::vector<counter_value> values;
   };
-  void keep();
+  void keep(std::uint64_t call);
   std::vector<worker_times> keep_last();  // of the moment of the last sample, within a millisecond if possible
 
   const recorder& recorder_;

@@ -19,6 +19,7 @@ from .. import NotARun
 from ..intervals import Interval, level, mean, welch
 from ..text import count, percent, plural, seconds
 from .compare_measured import Section, tasks_of
+from .compare_state import compare_repeated_state
 from .diagnosis import Evidence
 from .diagnosis.evidence import files as measured_files
 
@@ -118,6 +119,7 @@ class Repeated:
 
     length: Interval  # of the run, relative to the mean of the first set
     section: Section
+    state: Section | None  # of the machine
 
 
 def compare_repeated(first: list[Path], second: list[Path]) -> Repeated:
@@ -145,7 +147,7 @@ def compare_repeated(first: list[Path], second: list[Path]) -> Repeated:
         section.sentences.append(
             f"{count(len(samples) - len(causes))} of {count(len(samples))} parts differ by no more than their scatter between runs"
         )
-    return Repeated(length, section)
+    return Repeated(length, section, compare_repeated_state(a, b))
 
 
 def _with_workers(path: Path) -> Evidence:

@@ -22,6 +22,7 @@ from ..performance.compare_measured import (
 )  # fmt: skip
 from ..performance.compare_phases import compare_phases
 from ..performance.compare_repeated import compare_parts
+from ..performance.compare_state import compare_state
 from ..text import count, plural, seconds, trimmed
 from . import analysis, profiles
 from .athdf import Mesh
@@ -65,8 +66,8 @@ def compare_runs(first: Run, second: Run, results: tuple | None = None) -> Compa
         sections += results[0]
     elif first.mesh_files or second.mesh_files:
         sections += [physics, compare_errors(first, second)]
-    sections += [compare_figures(first, second), compare_time(*measured), compare_phases(*measured), compare_parts(*measured)]
-    sections += [compare_slowdown(*measured), compare_tasks(*measured), compare_waits(*measured)]
+    sections += [compare_figures(first, second), compare_time(*measured), compare_state(*measured)]
+    sections += [compare_phases(*measured), compare_parts(*measured), compare_slowdown(*measured), compare_tasks(*measured), compare_waits(*measured)]
     kept = [section for section in sections if section is not None and (section.rows or section.sentences)]
     return Comparison(first, second, kept, equal)
 

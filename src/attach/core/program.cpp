@@ -21,6 +21,7 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "probe/counters/standard_counters.hpp"
+#include "probe/monitor/monitors.hpp"
 #include "probe/record/text_sink.hpp"
 #include "probe/sample/sampler.hpp"
 #include "session/session.hpp"
@@ -107,6 +108,8 @@ struct program::parts {
     kept = add_machine_counters(counters);
     for (auto& r : add_recorder_counters(counters, rec)) kept.push_back(std::move(r));
     for (auto& r : add_wait_counters(counters, rec)) kept.push_back(std::move(r));
+    if (s.diagnose)
+      for (auto& r : add_processor_counters(counters)) kept.push_back(std::move(r));
     kept.push_back(counters.add({"/process/count/threads", "1", "Threads started", true},
                                 [this] { return begun.load(std::memory_order_relaxed); }));
     run = std::make_unique<session>(rec, counters, std::move(s));

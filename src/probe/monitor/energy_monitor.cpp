@@ -59,11 +59,6 @@ struct named_zone {
   std::shared_ptr<zone> meter;
 };
 
-std::string line_of(const std::string& path) {
-  const auto text = read_file(path);
-  return text ? text->substr(0, text->find('\n')) : "";
-}
-
 /// The folders "intel-rapl:0", "intel-rapl:0:1", in order. "intel-rapl-mmio:0" is a second view of the same package.
 std::vector<std::string> zone_folders(const std::string& root) {
   std::vector<std::string> folders;
@@ -81,7 +76,7 @@ std::vector<named_zone> zones_in(const std::string& root, std::vector<std::strin
   std::map<std::string, std::string> named;  // folder to name
   for (const std::string& folder : zone_folders(root)) {
     const std::string path = root + "/" + folder;
-    std::string name = line_of(path + "/name");
+    std::string name = first_line_of(path + "/name");
     if (name.empty() || name.find_first_of("{}*") != std::string::npos) name = folder;
     const std::string parent = folder.substr(0, folder.rfind(':'));
     const bool inner = named.contains(parent);

@@ -16,6 +16,7 @@ monitors add_monitors(counter_registry& registry, const settings& wanted, const 
   };
   std::vector<std::string> unasked;  // notes on monitors that were not requested explicitly
   keep(add_proc_counters(registry, "/proc", &unasked));
+  keep(add_processor_counters(registry));
   keep(add_energy_counters(registry, "/sys/class/powercap", wanted.energy ? &all.missing : &unasked));
   if (!wanted.perf.empty()) keep(add_perf_counters(registry, wanted.perf, threads, &all.missing));
   if (!wanted.papi.empty()) keep(add_papi_counters(registry, wanted.papi, threads, &all.missing, wanted.papi_library));

@@ -30,8 +30,8 @@ struct monitors {
   std::vector<std::string> missing;
 };
 
-/// Adds /proc and energy counters always; perf, PAPI and NVML counters if `wanted` enables them. Without threads, perf
-/// and PAPI count events of the caller.
+/// Adds counters of /proc, of processors and of energy always; perf, PAPI and NVML counters if `wanted` enables them.
+/// Without threads, perf and PAPI count events of the caller.
 [[nodiscard]] monitors add_monitors(counter_registry& registry, const settings& wanted,
                                     const std::vector<watched_thread>& threads);
 /// Logs each line as a warning; on stderr if the log has no sink for it, because the missing data was requested.
@@ -110,6 +110,19 @@ std::vector<std::string> perf_event_names();
 /// folder of /proc. Missing files are listed in `notes`, a line each.
 [[nodiscard]] std::vector<registration> add_proc_counters(counter_registry& registry, const std::string& root = "/proc",
                                                           std::vector<std::string>* notes = nullptr);
+
+// State of the processors that makes runs of one program differ, from /sys and /proc: frequencies, governors,
+// throttling, temperature, and the processor time of other programs.
+//
+// Thread safety: as counter_registry. Cost: a file per processor when a counter of all is read, some microseconds each.
+// Example: probe/monitor/test/processor_test.cpp
+
+/// /system{cpu#N or total}/cpu/frequency, /system{GOVERNOR}/cpu/governor, /system/throttles/{core,package},
+/// /system/temperature/processor, /system/cpu/others; those that the machine does not have are omitted. `sys`, `proc`:
+/// the folders of /sys and /proc.
+[[nodiscard]] std::vector<registration> add_processor_counters(counter_registry& registry,
+                                                               const std::string& sys = "/sys",
+                                                               const std::string& proc = "/proc");
 
 /// Values of the system for one thread of this process.
 struct thread_usage {

@@ -32,6 +32,8 @@ class proc_file {
   ticks read_at_ = 0;
 };
 
+/// The first line of a file of /proc or /sys; "" if it cannot be read.
+std::string first_line_of(const std::string& path);
 /// The words of the line that begins with `key`, without the key: "cpu", "MemTotal:", "voluntary_ctxt_switches:". A key
 /// ends at a space or is followed by one. Nothing if there is no such line.
 std::optional<std::vector<std::string_view>> words_of_line(std::string_view text, std::string_view key);

@@ -286,6 +286,11 @@ std::shared_ptr<const std::string> proc_file::text() {
   return text_;
 }
 
+std::string first_line_of(const std::string& path) {
+  const auto text = read_file(path);
+  return text ? text->substr(0, text->find('\n')) : "";
+}
+
 std::vector<std::string_view> split_words(std::string_view line) {
   constexpr std::string_view space = " \t";
   std::vector<std::string_view> words;

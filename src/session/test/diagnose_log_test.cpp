@@ -72,6 +72,28 @@ TEST_F(DiagnoseLog, ALongRunKeepsFewEvenlySpacedSamples) {
   EXPECT_NE(text.find(",/threads{locality#0/total}/time/exec,0,s\n"), std::string::npos) << "the first sample is kept";
 }
 
+/// It changes slowly, and reading it takes a file per processor. Its samples remain when others are dropped.
+TEST_F(DiagnoseLog, TheStateOfTheMachineIsReadInOneOfEightCallsAndAtTheEnd) {
+  int reads = 0;
+  const auto frequency = counters.add({"/system{total}/cpu/frequency", "Hz", "x"}, [&] { return ++reads; });
+  const auto governor = counters.add({"/system{powersave}/cpu/governor", "1", "x"}, [] { return 4; });
+  const auto lines = [&] {
+    const std::string text = file("diagnose.csv");
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = text.find(",/system{total}/cpu/frequency,", at)) != std::string::npos; ++at) ++n;
+    return n;
+  };
+  diagnose_log log(r, counters);
+  for (int i = 0; i < 17; ++i) log.sample();
+  ASSERT_TRUE(log.write(folder));
+  EXPECT_EQ(reads, 4);  // calls 0, 8 and 16, and the last moment
+  EXPECT_EQ(lines(), 4u);
+  EXPECT_NE(file("diagnose.csv").find(",/system{powersave}/cpu/governor,4,1\n"), std::string::npos);
+  for (int i = 17; i < 4096; ++i) log.sample();
+  ASSERT_TRUE(log.write(folder));
+  EXPECT_GE(lines(), 200u);  // samples are 8 or 16 calls apart: each has them
+}
+
 /// Uses the names and definitions of the registry.
 TEST_F(DiagnoseLog, InputAndOutputOfTheProcessAreTheRegistrys) {
   std::filesystem::create_directories(folder + "/proc/self");
