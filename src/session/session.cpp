@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "probe/counters/counter_printer.hpp"
 #include "probe/live/live_server.hpp"
 #include "probe/monitor/monitors.hpp"
+#include "probe/monitor/task_energy.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/text_sink.hpp"
 #include "probe/record/trace_budget.hpp"
@@ -85,6 +87,8 @@ struct session::state {
   std::optional<counter_sampler> sampled_counters;
   std::vector<std::uint64_t> counter_calls;
   std::optional<trace_budget> budget;
+  counter_handle machine_energy;
+  std::unique_ptr<task_energy> energy;
 
   std::unique_ptr<live_server> live;
 
@@ -95,6 +99,8 @@ struct session::state {
   void end_lent() noexcept;
   result<void> write_flame_graph() const;
   void begin_stacks();
+  void begin_energy();
+  void sample_energy();
   void begin_counters();
   result<void> end_counters();
   result<void> write_all(const session_ending& how);
@@ -123,6 +129,7 @@ session::session(recorder& r, counter_registry& counters, settings s)
   if (!state_->asked.attached && !state_->asked.profile.empty()) r.devices().set_statistics(true);
   if (state_->asked.trace) state_->begin_trace();
   if (state_->asked.sample_stacks_hz > 0) state_->begin_stacks();
+  state_->begin_energy();
   state_->begin_counters();
   if (!state_->asked.serve.empty()) state_->serve();
 }
@@ -285,6 +292,7 @@ void session::abandon() noexcept {
 result<void> session::finish(const session_ending& how) {
   if (std::exchange(state_->finished, true) || !state_->asked.any()) return {};
   state_->rec.set_background(state_->busy_s());
+  state_->sample_energy();
   state_->end_trace();
   if (state_->stacks) {
     state_->stacks->stop();
@@ -298,6 +306,23 @@ result<void> session::finish(const session_ending& how) {
   if (!files) state_->not_written = files.error().message;
   if (const auto picture = state_->write_flame_graph(); !picture) log_error("{}", picture.error().message);
   return counters ? files : counters;
+}
+
+/// Processes of one machine would each count all of its energy: a job has no energy by task type.
+void session::state::begin_energy() {
+  if (asked.attached || asked.localities > 1 || !(asked.trace || asked.writes_files())) return;
+  if (auto found = counters.find(task_energy::counter_name)) machine_energy = *found;
+  const double joules = machine_energy ? machine_energy.value() : std::nan("");
+  if (!std::isfinite(joules)) return;
+  energy = std::make_unique<task_energy>(rec, joules);
+  rec.trace_counter(task_energy::counter_name, 0);
+  periodic.every(task_energy::period_s, [this] { sample_energy(); });
+}
+
+void session::state::sample_energy() {
+  if (energy == nullptr) return;
+  if (const double joules = machine_energy.value(); std::isfinite(joules)) energy->sample(joules);
+  rec.trace_counter(task_energy::counter_name, energy->sums().total);
 }
 
 void session::state::begin_counters() {
@@ -335,6 +360,7 @@ result<void> session::write_now() {
   if (state_->finished || !state_->asked.writes_files()) return {};
   if (state_->trace != nullptr) state_->rec.drain();
   if (state_->stacks != nullptr) state_->stacks->drain();
+  state_->sample_energy();
   auto done = state_->write_all({});
   state_->diagnose_again();
   return done;
@@ -361,11 +387,13 @@ result<void> session::state::write_all(const session_ending& how) {
     if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
     if (how.tables != nullptr) note(how.tables(how.context));
   };
+  const energy_of_tasks joules = energy != nullptr ? energy->sums() : energy_of_tasks{};
   const auto written = write_task_files(rec, asked,
                                         {.trace_error = trace ? trace->error() : not_written,
                                          .unwritten = trace ? trace->dropped() : 0,
                                          .totals = trace && asked.attached ? &trace->last_totals() : nullptr,
                                          .stacks = stacks.get(),
+                                         .energy = energy != nullptr ? &joules : nullptr,
                                          .lines = !how.dying,
                                          .more_tables = more_tables});
   if (!written && first) first = written;  // already logged

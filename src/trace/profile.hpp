@@ -13,6 +13,8 @@
 
 namespace plx::probe {
 
+struct energy_of_tasks;  // probe/monitor/task_energy.hpp
+
 // Numbers as text. Thread safety: all functions. Cost: an allocation. Example: trace/test/units_test.cpp
 
 /// Three digits and a suitable unit: "1.23 us", "45.6 ms", "789 s"; "0" for zero.
@@ -28,12 +30,14 @@ std::string padded(std::string_view text, std::size_t width);
 /// Pads on the left.
 std::string right(std::string_view text, std::size_t width);
 
-/// A table, largest total first, then lines with the use of worker time, the cost of measurement, and what idle time is
-/// charged to. Lines have at most 110 characters; task types after the first `rows` are summed.
-std::string profile_text(const recorder& r, std::size_t rows = 40);
+/// A table, largest total first, then lines with the use of worker time, the cost of measurement, what idle time is
+/// charged to and, with `energy`, which task types used it. Lines have at most 110 characters; task types after the
+/// first `rows` are summed.
+std::string profile_text(const recorder& r, std::size_t rows = 40, const energy_of_tasks* energy = nullptr);
 
-/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s,p50_s,p99_s.
-result<void> write_profile_csv(const recorder& r, const std::string& path);
+/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s,p50_s,p99_s and, with
+/// `energy`, energy_j.
+result<void> write_profile_csv(const recorder& r, const std::string& path, const energy_of_tasks* energy = nullptr);
 
 /// Device operations: a row per device and operation, largest total first, and a line per device. "" without
 /// operations.

@@ -10,6 +10,7 @@
 #include "base/text.hpp"
 #include "probe/counters/bounded_output.hpp"
 #include "probe/counters/standard_counters.hpp"
+#include "probe/monitor/task_energy.hpp"
 #include "probe/record/text_sink.hpp"
 #include "probe/record/trace_sink.hpp"
 #include "probe/sample/sampler.hpp"
@@ -81,10 +82,10 @@ class task_files {
 
   void write_profiles() {
     const std::string on_devices = device_profile_text(rec_);
-    if (has_word(asked_.profile, "screen")) print(profile_text(rec_));
+    if (has_word(asked_.profile, "screen")) print(profile_text(rec_, 40, more_.energy));
     if (has_word(asked_.profile, "screen") && !on_devices.empty()) print("\n"), print(on_devices);
     if (has_word(asked_.profile, "csv")) {
-      file("profile.csv", [&](const std::string& path) { return write_profile_csv(rec_, path); });
+      file("profile.csv", [&](const std::string& path) { return write_profile_csv(rec_, path, more_.energy); });
       if (!on_devices.empty())
         file("device_profile.csv", [&](const std::string& path) { return write_device_profile_csv(rec_, path); });
       file("waits.csv", [&](const std::string& path) { return rec_.write_waits_csv(path); });
@@ -139,6 +140,9 @@ class task_files {
           fmt::format("\"trace\":{{\"records\":{},\"records_lost\":{}{}}},\n",
                       traced() - std::min(traced(), more_.unwritten), lost_records() + more_.unwritten,
                       more_.trace_error.empty() ? "" : fmt::format(",\"failure\":{}", json_text(more_.trace_error)));
+    if (more_.energy != nullptr)
+      text += fmt::format("\"energy_j\":{{\"tasks\":{:.9g},\"no_task\":{:.9g}}},\n",
+                          more_.energy->total - more_.energy->no_task, more_.energy->no_task);
     text += samples_ + "\"files\":[";
     for (const written_file& f : files_)
       fmt::format_to(std::back_inserter(text), "{}\n{{\"name\":{},\"seconds\":{:.3g}{}}}",

@@ -15,7 +15,8 @@
 namespace plx::probe {
 
 class sampler;
-struct trace_totals;  // probe/record/trace_sink.hpp
+struct energy_of_tasks;  // probe/monitor/task_energy.hpp
+struct trace_totals;     // probe/record/trace_sink.hpp
 
 /// Further input of write_task_files().
 struct more_task_files {
@@ -23,8 +24,9 @@ struct more_task_files {
   std::uint64_t unwritten = 0;  // records that are therefore not in it
   /// Those of a trace that began while the program ran; otherwise all records of the run count.
   const trace_totals* totals = nullptr;
-  const sampler* stacks = nullptr;  // with the sampled stacks
-  bool lines = true;                // false: stacks.csv without source lines, whose search takes long
+  const sampler* stacks = nullptr;          // with the sampled stacks
+  const energy_of_tasks* energy = nullptr;  // if the machine measures it
+  bool lines = true;                        // false: stacks.csv without source lines, whose search takes long
   /// Writes further files, after the tables and before the sampled stacks; it reports its errors itself.
   std::function<void()> more_tables{};
 };

@@ -11,6 +11,7 @@ from .. import ReadError, html
 from ..performance import pictures
 from ..performance.diagnosis.idle import locks
 from ..picture import dark, light, render
+from ..tables import read_json
 from ..text import count, percent, plural, seconds, short, trimmed
 from . import curves, planes, render as renderer
 from .facts import Facts, cost_by_level, error_text, mesh_text, throughput_text
@@ -473,6 +474,8 @@ class Performance(Part):
         whole, rows = float(total.sum()) or 1.0, []
         for i in sorted(range(len(table)), key=lambda i: -total[i])[:20]:
             times = [seconds(table.numbers(key)[i]) for key in (*names_of_times, *names_of_blame) if key in table]
+            if "energy_j" in table:
+                times.append(f"{trimmed(table.numbers('energy_j')[i])} J")
             share = total[i] / whole
             rows.append(
                 [
@@ -482,6 +485,7 @@ class Performance(Part):
             )
         names = {**names_of_times, **names_of_blame}
         header = ["task", "share", "total", "calls", *(names[key] for key in names if key in table)]
+        header += ["energy"] if "energy_j" in table else []
         more = f"The first 20 of {len(table)}." if len(table) > 20 else ""
         inner = html.table(header, rows, numeric=range(2, len(header)), raw=(1,))
         blame = (
@@ -490,7 +494,18 @@ class Performance(Part):
             if all(key in table for key in names_of_blame)
             else ""
         )
-        return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}{blame}")
+        return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}{blame}{self._energy()}")
+
+    def _energy(self) -> str:
+        """A sentence, if the machine measures its energy."""
+        found = (read_json(self.facts.run.folder / "measurement.json") or {}).get("energy_j")
+        joules = [found.get(key) for key in ("tasks", "no_task")] if isinstance(found, dict) else []
+        if not joules or not all(isinstance(value, float | int) for value in joules):
+            return ""
+        return (
+            f" Energy: of the machine, in equal parts by worker; {trimmed(joules[0])} J while workers were in tasks, "
+            f"{trimmed(joules[1])} J while they were not."
+        )
 
 
 names_of_times = {"mean_s": "mean", "min_s": "min", "p50_s": "p50", "p99_s": "p99", "max_s": "max", "stddev_s": "std dev"}

@@ -76,6 +76,18 @@ def test_page_holds_configuration_machine_and_tasks(made):
         assert text in page
 
 
+@pytest.mark.parametrize("summary, shown", [('{"energy_j":{"tasks":60.5,"no_task":12}}', True), ('{"energy_j":[1]}', False), (None, False)])
+def test_page_holds_the_energy_of_task_types(own_run, quick, summary, shown):
+    head, *rows = (own_run / "profile.csv").read_text().splitlines()
+    (own_run / "profile.csv").write_text("\n".join([f"{head},energy_j", *(f"{row},{i + 0.25}" for i, row in enumerate(rows))]) + "\n")
+    if summary is not None:
+        (own_run / "measurement.json").write_text(summary)
+    assert main(["report", str(own_run)]) == 0
+    page = (own_run / "report.html").read_text()
+    assert ">energy</th>" in page and ">0.250 J</td>" in page and ">4.25 J</td>" in page
+    assert ("60.5 J while workers were in tasks, 12.0 J while they were not" in page) == shown
+
+
 def test_page_holds_the_changed_options(made):
     cells = "".join(f"<td>{text}</td>" for text in ("mesh.max_level", "1", "2", "--set", "2026-01-01T00:00:00Z"))
     assert f"<tr>{cells}</tr>" in made[1]

@@ -342,6 +342,15 @@ worker_times recorder::times(unsigned i) const {
           .tasks = sum.calls};
 }
 
+void recorder::times_of_names(unsigned i, std::vector<ticks>& into) const {
+  const worker_log& log = worker(i);
+  into.assign(name_count(), 0);
+  for (name_id id = 0; id < into.size(); ++id) {
+    cell_sum sum;
+    if (const detail::name_cell* c = log.name(id)) sum.add(*c), into[id] = sum.time + sum.open_time;
+  }
+}
+
 idle_balance& recorder::balance() noexcept { return state_->balance; }
 
 idle_blame recorder::blame() const {

@@ -179,6 +179,8 @@ class recorder {
   std::vector<task_statistics> tasks() const;
   /// The same for one worker. Requires: i < worker_count().
   std::vector<task_statistics> tasks(unsigned i) const;
+  /// The time of all slices of each name on one worker, in ticks; index: name_id. Requires: i < worker_count().
+  void times_of_names(unsigned i, std::vector<ticks>& into) const;
   /// The durations of finished tasks of a name.
   duration_histogram durations(name_id id) const;
   /// Keys with a cost since the last reset_costs(), in order of key.

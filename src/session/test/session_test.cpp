@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "probe/monitor/monitors.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "trace/file/trace_reader.hpp"
 
@@ -200,6 +201,48 @@ TEST(Session, WithoutAFileForTheTraceTheProgramContinues) {
   EXPECT_NE(text.find("trace.plxt': Is a directory"), std::string::npos) << text;
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
   EXPECT_EQ(r.trace_lost(), 0u);
+}
+
+/// The energy of a package, in the layout of sysfs: it grows by 6 J while one of two workers runs a task.
+TEST(Session, EnergyIsDividedAmongTaskTypes) {
+  const std::string root = temporary_path("session_powercap"), folder = temporary_path("session_energy");
+  std::filesystem::create_directories(root + "/intel-rapl:0");
+  const auto energy = [&](const char* uj) { ASSERT_TRUE(write_file(root + "/intel-rapl:0/energy_uj", uj)); };
+  ASSERT_TRUE(write_file(root + "/intel-rapl:0/name", "package-0\n"));
+  energy("1000000");
+  recorder r(2);
+  counter_registry counters;
+  const auto kept = add_energy_counters(counters, root);
+  session s(r, counters, {.output = folder, .profile = "csv", .trace = true});
+  const ticks begin = now_ticks();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  r.worker(0).record({.name = register_name("hot"), .begin = begin, .end = now_ticks()});
+  energy("7000000");
+  ASSERT_TRUE(s.finish());
+  const std::string profile = read_file(folder + "/profile.csv").value(),
+                    summary = read_file(folder + "/measurement.json").value();
+  EXPECT_NE(profile.find(",p99_s,energy_j\nhot,1,"), std::string::npos) << profile;
+  const double hot_j = std::stod(profile.substr(profile.rfind(',') + 1));
+  EXPECT_GT(hot_j, 1.0);  // 3 if the other part of the interval is short
+  EXPECT_LE(hot_j, 3.0);
+  const std::size_t at = summary.find("\"energy_j\":{\"tasks\":");
+  ASSERT_NE(at, std::string::npos) << summary;
+  EXPECT_NEAR(std::stod(summary.substr(at + 20)), hot_j, 1e-6);
+  EXPECT_NEAR(std::stod(summary.substr(summary.find("\"no_task\":", at) + 10)), 6 - hot_j, 1e-6);
+  const auto trace = load_trace({folder + "/trace.plxt"});
+  ASSERT_TRUE(trace && !trace->trace.data.samples.empty());
+  EXPECT_EQ(trace->trace.data.samples.front().value, 0);
+  EXPECT_NEAR(trace->trace.data.samples.back().value, 6, 1e-9);
+}
+
+TEST(Session, WithoutEnergyCountersNothingIsWrittenAboutEnergy) {
+  const std::string folder = temporary_path("session_no_energy");
+  recorder r(1);
+  counter_registry counters;
+  session s(r, counters, {.output = folder, .profile = "csv"});
+  ASSERT_TRUE(s.finish());
+  EXPECT_EQ(read_file(folder + "/profile.csv").value().find("energy"), std::string::npos);
+  EXPECT_EQ(read_file(folder + "/measurement.json").value().find("energy"), std::string::npos);
 }
 
 TEST(Session, FilesThatCannotBeWrittenAreReportedWithoutALog) {

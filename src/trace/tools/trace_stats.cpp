@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "probe/monitor/task_energy.hpp"
 #include "trace/file/run_files.hpp"
 #include "trace/profile.hpp"
 #include "trace/tools/slice_sink.hpp"
@@ -18,11 +19,23 @@ namespace {
 
 constexpr double bins_per_octave = 4;
 
+/// The energy of the machine over the time of a file.
+class energy_sink final : public trace_sink {
+ public:
+  explicit energy_sink(energy_curve& to) : to_(to) {}
+  void sample(const trace_sample& s) override {
+    if (s.name == task_energy::counter_name) to_.add(s.when, s.value);
+  }
+
+ private:
+  energy_curve& to_;
+};
+
 /// Adds the slices of one file to the types of all.
 class slice_counter final : public slice_sink {
  public:
-  slice_counter(std::vector<slice_statistics>& types, const tick_window& window)
-      : slice_sink(window, false), types_(types) {}
+  slice_counter(std::vector<slice_statistics>& types, const tick_window& window, const energy_curve& energy)
+      : slice_sink(window, false), types_(types), energy_(energy) {}
 
   void begin(const trace_start& s) override {
     slice_sink::begin(s);
@@ -55,6 +68,8 @@ class slice_counter final : public slice_sink {
     t.tasks += s.finished ? s.every : 0;
     t.total_s += weight * length_s;
     t.squares_s2 += weight * length_s * length_s;
+    if (energy_.size() != 0 && rows_[row] == row_kind::worker)
+      t.energy_j += energy_.at(std::min(s.end, window().last)) - energy_.at(std::max(s.begin, window().first));
     if (s.ready != 0) t.wait_s += weight * static_cast<double>(ticks_between(s.ready, s.begin)) * tick_s_;
     first_ = std::min(first_, s.begin), last_ = std::max(last_, s.end);
   }
@@ -63,6 +78,7 @@ class slice_counter final : public slice_sink {
   enum class row_kind : std::uint8_t { unknown, worker, device };
 
   std::vector<slice_statistics>& types_;
+  const energy_curve& energy_;
   std::vector<row_kind> rows_;
   double tick_s_ = 1;
   ticks first_ = ~ticks{0}, last_ = 0;
@@ -85,18 +101,26 @@ result<trace_statistics> statistics_of_trace(const std::vector<std::string>& fil
   if (!run) return run.error();
   for (const run_file& file : *run) {
     const tick_window window = window_of(*run, file, range);
-    slice_counter counter(types, window);
+    energy_curve energy;
+    if (run->size() == 1) {  // each process of a job has the energy of its whole machine
+      energy_sink samples(energy);
+      if (const auto read = read_trace(file.path, samples, {.only_small = true}); !read) return read.error();
+    }
+    slice_counter counter(types, window, energy);
     const auto found = read_trace(file.path, counter, window);
     if (!found) return found.error();
+    all.energy_j = energy.at(window.last) - energy.at(window.first);
     all.records += found->records, all.lost += found->totals.lost, all.bytes += found->bytes;
     all.share = std::min(all.share, found->totals.share);
     all.wall_s = std::max(all.wall_s, counter.wall_s());
     all.workers += counter.workers();
     for (std::string& line : found->warnings(file.path)) all.warnings.push_back(std::move(line));
   }
+  if (all.share < 1) all.energy_j = 0;
   for (name_id id = 0; id < types.size(); ++id) {
     if (types[id].slices == 0) continue;
     types[id].name = name_of(id);
+    types[id].energy_j /= std::max(1u, all.workers);
     all.types.push_back(std::move(types[id]));
   }
   std::stable_sort(all.types.begin(), all.types.end(),
@@ -113,14 +137,24 @@ std::string statistics_text(const trace_statistics& s, std::size_t rows) {
     text += fmt::format("trace-budget reduced the recorded share of some types to {:.3g} %: slices are estimates\n",
                         100 * s.share);
   text += "\n";
-  text += fmt::format("{:<32} {:>9} {:>9} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "task type", "slices", "total",
-                      "share", "mean", "median", "99 %", "max", "wait");
+  const bool energy = s.energy_j > 0;
+  const std::size_t width = energy ? 22 : 32;
+  const auto joules = [&](double j) { return energy ? fmt::format(" {:>7.3g} J", j) : std::string(); };
+  text += fmt::format("{:<{}} {:>9} {:>9} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8}{}\n", "task type", width, "slices",
+                      "total", "share", "mean", "median", "99 %", "max", "wait", energy ? "    energy" : "");
   for (const slice_statistics& t : std::span(s.types).first(std::min(rows, s.types.size())))
-    text += fmt::format("{:<32} {:>9} {:>9} {:>5.1f}% {:>8} {:>8} {:>8} {:>8} {:>8}\n", shortened(t.name, 32),
-                        count_text(t.slices), time_text(t.total_s), total_s > 0 ? 100 * t.total_s / total_s : 0.0,
-                        time_text(t.mean_s()), time_text(t.quantile_s(0.5)), time_text(t.quantile_s(0.99)),
-                        time_text(t.max_s), time_text(t.wait_s / static_cast<double>(t.slices)));
+    text += fmt::format("{} {:>9} {:>9} {:>5.1f}% {:>8} {:>8} {:>8} {:>8} {:>8}{}\n",
+                        padded(shortened(t.name, width), width), count_text(t.slices), time_text(t.total_s),
+                        total_s > 0 ? 100 * t.total_s / total_s : 0.0, time_text(t.mean_s()),
+                        time_text(t.quantile_s(0.5)), time_text(t.quantile_s(0.99)), time_text(t.max_s),
+                        time_text(t.wait_s / static_cast<double>(t.slices)), joules(t.energy_j));
   if (s.types.size() > rows) text += fmt::format("and {} more types\n", s.types.size() - rows);
+  if (energy) {
+    double of_tasks = 0;
+    for (const slice_statistics& t : s.types) of_tasks += t.energy_j;
+    text += fmt::format("energy of the machine: {:.3g} J: tasks {:.3g} J, no task {:.3g} J\n", s.energy_j, of_tasks,
+                        s.energy_j - of_tasks);
+  }
   return text;
 }
 

@@ -2,7 +2,9 @@
 //
 // Durations are those of slices: a task that was suspended has several. Quantiles are upper bounds of bins whose limits
 // differ by a factor of 2^(1/4), 19 %. A slice counts as often as it represents others (trace-budget); a type that is
-// no longer traced is not counted from then on. Thread safety: values. Cost: that of trace_reader.hpp. Errors: those of
+// no longer traced is not counted from then on. If the trace has samples of the machine's energy, each interval between
+// two of them is divided in equal parts among the workers, and a worker's part among its slices, by time.
+// Thread safety: values. Cost: that of trace_reader.hpp. Errors: those of
 // trace_reader.hpp. Example: trace/tools/test/trace_stats_test.cpp
 #pragma once
 
@@ -27,6 +29,7 @@ struct slice_statistics {
   double total_s = 0;
   double squares_s2 = 0;
   double min_s = 0, max_s = 0;
+  double energy_j = 0;                       // used while its slices ran, if known: of the workers' part
   double wait_s = 0;                         // from ready to begin, of all slices for which it is known
   std::array<std::uint64_t, n_bins> bins{};  // bin i: up to 2^(i/4) ns
 
@@ -43,6 +46,7 @@ struct trace_statistics {
   double share = 1;   // trace_data::share, the smallest of all files
   double wall_s = 0;  // from the first begin to the last end of a file, the longest of all files
   unsigned workers = 0;
+  double energy_j = 0;  // of the machine; 0: unknown, or the trace is one of a job, or reduced by trace-budget
   std::vector<std::string> warnings;
 };
 

@@ -1,10 +1,16 @@
 #include "trace/tools/trace_stats.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <sstream>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/temporary_test.hpp"
@@ -95,6 +101,68 @@ TEST(TraceStats, ASliceCountsForThoseThatItRepresents) {
   EXPECT_NEAR(t.total_s, static_cast<double>(t.slices) * seconds(900), 1e-9);
   EXPECT_EQ(s->share, 0.1);
   EXPECT_THAT(statistics_text(*s), HasSubstr("share of some types to 10 %"));
+}
+
+/// The energy until a moment, by the samples of a trace: the time of each sample is known to the reader alone.
+double joules_at(const std::vector<trace_sample>& samples, ticks when) {
+  double sum = 0;
+  for (std::size_t i = 0; i + 1 < samples.size(); ++i) {
+    const double length = static_cast<double>(samples[i + 1].when - samples[i].when);
+    const double part = (static_cast<double>(when) - static_cast<double>(samples[i].when)) / length;
+    sum += std::clamp(part, 0.0, 1.0) * (samples[i + 1].value - samples[i].value);
+  }
+  return sum;
+}
+
+/// Two workers; the power of the second interval is three times that of the first.
+TEST(TraceStats, EnergyIsDividedAmongTheSlicesOfEachInterval) {
+  const std::string path = temporary_path("stats_energy.plxt");
+  recorder r(2);
+  {
+    auto w = *trace_writer::create(path);
+    r.stream_to(w.get());
+    r.trace(true, 1 << 14);
+    std::vector<ticks> at;
+    for (const double joules : {0, 1, 4, 4}) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      r.trace_counter("/system{total}/energy", joules);
+      r.trace_counter("/another", 1000 * joules);
+      at.push_back(now_ticks());
+    }
+    const auto slice = [&](unsigned worker, const char* name, ticks begin, ticks end) {
+      r.worker(worker).record({.name = register_name(name), .begin = begin, .end = end});
+    };
+    slice(0, "te early", at[0] - ticks_from(0.004), at[0] - ticks_from(0.003));
+    slice(0, "te first", at[0], at[1]);
+    slice(0, "te half", at[1], (at[1] + at[2]) / 2);
+    slice(1, "te both", at[0], at[2]);
+    r.trace(false);
+    r.stream_to(nullptr);
+  }
+  const auto s = statistics_of_trace({path});
+  const auto loaded = load_trace({path});
+  std::filesystem::remove(path);
+  ASSERT_TRUE(s && loaded && s->types.size() == 4);
+  std::vector<trace_sample> samples;
+  for (const trace_sample& one : loaded->trace.data.samples)
+    if (one.name == "/system{total}/energy") samples.push_back(one);
+  ASSERT_EQ(samples.size(), 4u);
+  double of_tasks = 0;
+  for (const auto& worker : loaded->trace.data.workers)
+    for (const trace_slice& slice : worker) {
+      const auto same = [&](const slice_statistics& t) { return t.name == name_of(slice.name); };
+      const double expected = (joules_at(samples, slice.end) - joules_at(samples, slice.begin)) / 2;
+      EXPECT_NEAR(std::find_if(s->types.begin(), s->types.end(), same)->energy_j, expected, 1e-6);
+      of_tasks += expected;
+    }
+  EXPECT_NEAR(s->energy_j, 4, 1e-9);
+  EXPECT_GT(of_tasks, 1);  // 3.25, if the test is not interrupted between a sample and the reading of its time
+  const std::string text = statistics_text(*s);
+  EXPECT_THAT(text, HasSubstr(fmt::format("energy of the machine: 4 J: tasks {:.3g} J, no task {:.3g} J\n", of_tasks,
+                                          4 - of_tasks)));
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 110u) << line;
+  EXPECT_EQ(statistics_text(recorded(10, 1)).find("energy"), std::string::npos);
 }
 
 TEST(TraceStats, AreTables) {
