@@ -154,6 +154,20 @@ TABLE = (
         library="otf2", minimum="3", wanted_by=("build",), without="plx-trace has no otf2", cmake="OTF2",
     ),
     Dependency(
+        "NVTX", "ranges of task types for NVIDIA's tools, and those of programs under plx-exec; its headers alone", (), (),
+        header="nvtx3/nvToolsExt.h", without="--plx:ranges=nvtx is refused; plx-exec records no NVTX ranges",
+        places=(
+            "$CUDA_HOME/include", "$CUDA_PATH/include", "/usr/local/cuda/include", "/opt/cuda*/include",
+            f"{ROOT}/.venv/lib/python3*/site-packages/nvidia/cu1*/include",
+            f"{ROOT}/.venv/lib/python3*/site-packages/nvidia/nvtx/include",
+        ),
+        other_way="NVIDIA's toolkit, or from PyPI into .venv: nvidia-nvtx",
+    ),
+    Dependency(
+        "SystemTap's sdt.h", "static probes of tasks for bpftrace and perf", (), ("systemtap-sdt-dev",), header="sys/sdt.h",
+        wanted_by=("build",), without="--plx:ranges=usdt is refused",
+    ),
+    Dependency(
         "otf2-print",
         "reads OTF2 archives in tests",
         (),

@@ -15,6 +15,7 @@
 #include "base/text.hpp"
 #include "probe/counters/counter_name.hpp"
 #include "probe/live/http_server.hpp"
+#include "probe/ranges/range_output.hpp"
 #include "probe/sample/sampler.hpp"
 
 namespace plx::probe {
@@ -86,6 +87,9 @@ result<void> completed(settings& s, const config_table& t) {
     if (auto r = check_counters(t, key, list); !r) return r;
   if (auto r = check_words(t, "profile", s.profile, {"screen", "csv", "tau"}); !r) return r;
   if (auto r = check_words(t, "policies", s.policies, {"worker-cap", "loop-grain"}); !r) return r;
+  if (auto r = check_words(t, "ranges", s.ranges, {"nvtx", "usdt"}); !r) return r;
+  if (const std::string why = ranges_unavailable(s.ranges); !why.empty())
+    return error{fmt::format("{}: {}", written(t, "ranges"), why)};
   usual(s.serve, "127.0.0.1:0");
   if (!s.serve.empty())
     if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r)
@@ -197,6 +201,7 @@ void settings::describe(config_table& t) {
         {.help = "how device operations are timed in profiles and traces", .choices = {"events", "activity", "off"}});
   t.add("plx.nvml", nvml, {.help = "counters of NVIDIA GPUs"});
   t.add("plx.energy", energy, {.help = "report why energy is not measured"});
+  t.add("plx.ranges", ranges, {.help = "tools that get slices of tasks as ranges: nvtx, usdt, separated by commas"});
   t.add("plx.attach", attach, {.help = "whether plx-exec --attach and `parallax top PID` may measure it later"});
   t.add("plx.papi-library", papi_library, {.help = "the file of PAPI's library"});
   t.add("plx.nvml-library", nvml_library, {.help = "the file of NVML's library"});

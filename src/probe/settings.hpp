@@ -81,6 +81,8 @@ struct settings {
   std::string gpu_timeline = "events";
   bool nvml = false;
   bool energy = false;
+  /// Tools that get the slices of tasks as ranges: "nvtx", "usdt", separated by commas (probe/ranges/range_output.hpp).
+  std::string ranges{};
   /// Whether the measurement of the running program can be requested later (session/attach_server.hpp).
   bool attach = true;
   std::string papi_library{};

@@ -19,6 +19,7 @@
 #include "probe/counters/periodic_thread.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/monitor/monitors.hpp"
+#include "probe/ranges/range_output.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/settings.hpp"
 #include "rt/core/deterministic.hpp"
@@ -121,12 +122,27 @@ struct runtime::parts {
         recorder(o.workers),
         scheduler(options, binding_of(options), recorder),
         counters(o.locality) {
+    begin_ranges();
     recorder.flight(static_cast<std::size_t>(options.measure->flight));
     flight.emplace(scheduler, recorder, *options.measure);
     if (options.measure->any()) session.emplace(recorder, with_counters(), *options.measure);
     if (session && session->stacks() != nullptr) detail::sample_stacks(*session->stacks(), scheduler);
     if (!options.measure->policies.empty()) with_control();
     if (options.measure->attach && !options.deterministic) attachment.emplace(attach_target());
+  }
+  void begin_ranges() {
+    if (options.measure->ranges.empty()) return;
+    if (const std::string why = probe::ranges_unavailable(options.measure->ranges); !why.empty())
+      return probe::report({"ranges: " + why});
+    ranges.emplace(options.measure->ranges);
+    recorder.observe(&*ranges);
+  }
+  /// Ranges and policies share the recorder's observer.
+  void observe(probe::task_observer* o) {
+    if (ranges)
+      ranges->pass_to(o);
+    else
+      recorder.observe(o);
   }
   /// For a measurement that is requested while the program runs.
   probe::attach_target attach_target() {
@@ -181,7 +197,7 @@ struct runtime::parts {
         : actuators(&p.recorder),
           policies(
               p.session ? p.session->periodic() : own_thread, actuators,
-              [](void* r, probe::task_observer* o) { static_cast<probe::recorder*>(r)->observe(o); }, &p.recorder) {
+              [](void* all, probe::task_observer* o) { static_cast<parts*>(all)->observe(o); }, &p) {
       if (p.session) p.session->attach(policies, actuators.log());
       counters = probe::add_policy_counters(p.with_counters(), policies, *actuators.log());
       const auto workers = static_cast<std::int64_t>(p.scheduler.worker_count());
@@ -204,6 +220,7 @@ struct runtime::parts {
   }
   runtime_options options;
   detail::explain_signal on_signal;
+  std::optional<probe::range_output> ranges;
   probe::recorder recorder;
   detail::scheduler scheduler;  // its workers use the members above
   std::optional<detail::flight_watch> flight;

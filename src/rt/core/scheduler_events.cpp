@@ -271,6 +271,7 @@ void scheduler::attend_events(worker& w, ticks now) {
   if (timer_due) fire_timers(now);
   run_pollers(w, timer_due ? 0 : w.boundary);
   w.in_task = true;
+  w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
 }
 
 // The pause between two search rounds. Pollers must not wait for its end: the worker that polled last continues
@@ -317,6 +318,7 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
              (poll_gap_.load(std::memory_order_relaxed) != 0 ? answers_of_devices : 1) * spans_.answer &&
          (++rounds % rounds_per_look != 0 || !any_work()));
   w.in_task = true;
+  w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
   last_polled_.store(&w, std::memory_order_relaxed);  // it continues when the task is suspended
   record_polling(w, begin, now);
   poll_lock_.unlock();

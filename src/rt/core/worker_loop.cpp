@@ -444,8 +444,10 @@ ticks end_part(worker& w) noexcept {
   return w != nullptr ? low_in(w->current->memory) : thread_stack_is_low();
 }
 
-// Runs `t` in the frame of the running task, measured as a task of its own.
-static void run_inside(worker& w, task* t, run_mode mode, bool as_caller) {
+// Runs `t` in the frame of the running task, measured as a task of its own. Observed: observers get its start, and that
+// the running task resumes.
+template <bool Observed>
+static void run_inside_as(worker& w, task* t, run_mode mode, bool as_caller) {
   const task_info parent = w.info;
   const void* const parent_id = w.task_id;
   const void* const parent_owner = w.task_owner;
@@ -456,7 +458,7 @@ static void run_inside(worker& w, task* t, run_mode mode, bool as_caller) {
   w.outer = &here;
   w.info = t->info;
   if (!as_caller) w.task_id = t, w.task_owner = t->owner;
-  w.log->notify(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
+  if constexpr (Observed) w.log->notify(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
   const task_frame frame;
   t->run(t, mode);
   frame.end();
@@ -469,6 +471,14 @@ static void run_inside(worker& w, task* t, run_mode mode, bool as_caller) {
   after.task_owner = parent_owner;
   after.earlier = parent_earlier;
   after.outer = here.outer;
+  if constexpr (Observed) after.log->notify(probe::task_event_kind::resume, parent.name, parent.key, after.boundary);
+}
+
+static void run_inside(worker& w, task* t, run_mode mode, bool as_caller) {
+  if ((w.log->mode() & probe::worker_log::watching) != 0) [[unlikely]]
+    run_inside_as<true>(w, t, mode, as_caller);
+  else
+    run_inside_as<false>(w, t, mode, as_caller);
 }
 
 void run_inline(worker& w, task* t, bool as_caller) {

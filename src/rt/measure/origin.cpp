@@ -236,6 +236,7 @@ static inline void note_result(worker& w, probe::task_id id, ticks when, ticks p
   if (when > w.boundary) [[unlikely]] {
     w.end = std::max(when, time_now(w));
     split_slice(w);
+    w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
   }
   w.path = std::max(w.path, path);
   w.log->edge(id, w.id, when, w.info.name);
