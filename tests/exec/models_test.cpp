@@ -177,3 +177,33 @@ TEST(Models, KokkosReportsKernelsRegionsCopiesAndMemory) {
   ASSERT_EQ(alone.exit_code, 0) << alone.err;
   check(without);
 }
+
+TEST(Models, NvtxReportsRangesOfDomainsAndThreads) {
+  if (!exists(PLX_BIN "/nvtx_program")) GTEST_SKIP() << "no headers of NVTX here";
+  const auto check = [](const std::string& folder) {
+    const table timers = read_csv(folder + "/timers.csv"), samples = read_csv(folder + "/samples.csv");
+    const auto calls = [&](const char* name) { return sum(where(timers, "name", name), "calls"); };
+    EXPECT_EQ(calls("step"), 1);
+    EXPECT_EQ(calls("flux"), 7);
+    EXPECT_EQ(calls("solver: sweep"), 7);
+    EXPECT_EQ(calls("solver: plain"), 1);
+    EXPECT_EQ(calls("gr\u00f6\u00dfe"), 1);
+    EXPECT_EQ(calls("of the thread"), 3);
+    EXPECT_EQ(calls("deep"), 128);  // of 200
+    EXPECT_GE(sum(where(timers, "name", "step"), "inclusive_s"), 0.02);
+    EXPECT_EQ(sum(where(samples, "name", "request"), "samples"), 1);
+    EXPECT_GE(sum(where(samples, "name", "request"), "mean"), 0.01);
+    EXPECT_EQ(sum(where(samples, "name", "solver: order"), "samples"), 1);
+  };
+  const std::string with = fresh_folder(), without = with + "/alone";
+  const outcome o = run("env -u NVTX_INJECTION64_PATH %BIN%/plx-exec -o " + with + " %BIN%/nvtx_program");
+  ASSERT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_EQ(o.out, "levels 7, empty 1\n");
+  EXPECT_THAT(o.err, testing::Not(HasSubstr("timers")));  // each was stopped where it was the innermost one
+  check(with);
+  const outcome alone =
+      run("NVTX_INJECTION64_PATH=%BIN%/libplx-exec.so PLX_PROFILE=csv PLX_OUTPUT=" + without + " %BIN%/nvtx_program");
+  ASSERT_EQ(alone.exit_code, 0) << alone.err;
+  check(without);
+  EXPECT_EQ(run("NVTX_INJECTION64_PATH=%BIN%/libplx-exec.so %BIN%/nvtx_program").exit_code, 0);  // nothing is requested
+}

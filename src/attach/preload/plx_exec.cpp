@@ -378,7 +378,9 @@ int main(int argc, char** argv) {
   std::string libraries = library("libplx-exec.so");
   if (is_linked_with(path, "libgomp.so.1")) libraries += ":" + library("libplx-gomp.so");
   if (w.mpi) libraries += ":" + library("libplx-mpi.so");
-  if (std::getenv("KOKKOS_TOOLS_LIBS") == nullptr) set("KOKKOS_TOOLS_LIBS", library("libplx-exec.so"));
+  // A library without InitializeInjectionNvtx2() (built without NVTX) has no effect.
+  for (const char* tools : {"KOKKOS_TOOLS_LIBS", "NVTX_INJECTION64_PATH"})
+    if (std::getenv(tools) == nullptr) set(tools, library("libplx-exec.so"));
   if (const char* others = std::getenv("LD_PRELOAD"); others != nullptr && *others != '\0')
     libraries += std::string(":") + others;
   set("LD_PRELOAD", libraries);
