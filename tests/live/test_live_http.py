@@ -117,6 +117,10 @@ def test_json_answers(run):
     late = json.loads(run.get(f"/timeline.json?from_s={timeline['end_s'] - 0.1}&to_s=nan")[2])
     assert late["end_s"] >= timeline["end_s"] and late["window_s"] == pytest.approx(late["end_s"] - timeline["end_s"] + 0.1)
     assert timeline["lanes"] == timeline["lane_from"] == timeline["lane_rows"] == [], "no device is used"
+    one = json.loads(run.get("/timeline.json?first=1&count=1&rows=1")[2])
+    assert (one["first"], one["of"], one["group"], len(one["workers"])) == (1, 2, 1, 1)
+    both = json.loads(run.get("/timeline.json?rows=1")[2])
+    assert (both["group"], len(both["workers"])) == (2, 1) and all(0 <= n <= 100 for n in both["workers"][0])
     run.get("/mesh.json")  # the request makes the run provide a picture
     for _ in range(3000):
         mesh = json.loads(run.get("/mesh.json")[2])
@@ -124,6 +128,37 @@ def test_json_answers(run):
             break
         time.sleep(0.1)
     assert len(mesh["values"]) * 3 // 4 >= 2 * mesh["width"] * mesh["height"] and mesh["blocks"]
+
+
+def test_parents_are_recorded_only_when_requested(run):
+    def slices() -> list:
+        """The answers about the single slices of the last 20 ms."""
+        t = json.loads(run.get("/timeline.json?window_s=0.02")[2])
+        found = []
+        for worker, pieces in enumerate(t["workers"]):
+            for _, begin, length, count in pieces:
+                if count == 1:
+                    before = t["window_s"] * 1e6 - begin - length / 2
+                    where = f"/slice.json?worker={worker}&end={t['end']}&before_us={before}&window_us={t['window_s'] * 1e6}"
+                    found.append(json.loads(run.get(where)[2]))
+        return [a for a in found if a["slice"]]
+
+    while not (found := slices()):
+        pass
+    assert all(a["slice"]["task"] is None and a["parent"] is None for a in found)
+    while not any(a["parent"] and a["parent"]["name"] for a in slices()):
+        run.get("/timeline.json?parents=1")
+    for a in slices():
+        if a["parent"] and a["parent"]["name"]:
+            assert a["parent"]["task"] != a["slice"]["task"] and a["parent"]["worker"] in (0, 1)
+
+
+def test_the_counters_of_each_worker_are_left_to_those_that_want_them(run):
+    every, few = (json.loads(run.get(f"/poll.json?parts=counters&each={each}")[2]) for each in (1, 0))
+    names = [[c["name"] for c in data["list"]] for data in (every, few)]
+    assert any("worker-thread#1" in name for name in names[0]) and not any("worker-thread#" in name for name in names[1])
+    assert "/threads{locality#0/total}/time/exec" in names[1] and "/machine/memory/resident" in names[1]
+    assert set(names[1]) < set(names[0])
 
 
 def test_malicious_requests_are_refused_and_counted(run):

@@ -226,6 +226,88 @@ def test_devices_are_rows_below_the_workers(page, run):
     assert page.complaints() == []
 
 
+def hover(page, x_us: str, row: int) -> str:
+    """The text for the pointer at a time of the window, in a row of the timeline."""
+    x = page.value(f"time_to_x({x_us}, document.querySelector('#timeline').clientWidth)")
+    page.value(f"document.querySelector('#timeline').onmousemove({{ offsetX: {x}, offsetY: timeline.rows[{row}].y + 8, clientX: 9, clientY: 9 }})")
+    return page.value("document.querySelector('#tip').textContent")
+
+
+def test_many_workers_share_rows_and_a_click_shows_those_of_one(page, run):
+    page.click("#pause")
+    page.wait("document.querySelector('#state').dataset.state === 'paused'")
+    bins = [0] * 10 + [75, 0] * 20 + [100, 1] * 30
+    given = {"window_s": 0.6, "bin_us": 1e4, "first": 0, "of": 6, "group": 4, "from": [0, 0], "names": ["a", "b"], "workers": [bins, [50, 0] * 60]}
+    page.value(f"take_timeline({{ ...timeline, lanes: [], lane_rows: [], lane_from: [], ...{json.dumps(given)} }}), draw_timeline()")
+    assert page.value("timeline.rows.map(r => [r.label, r.workers])") == [["0–3", [0, 4]], ["4–5", [4, 2]]]
+    assert "6 workers, 4 in a row" in page.value("document.querySelector('#kept').textContent")
+    said = hover(page, "1.5e5", 0)
+    assert "workers 0 to 3" in said and "75% of their time" in said and "in a\n" in said, said
+    assert page.value("piece_at(time_to_x(5e4, document.querySelector('#timeline').clientWidth), timeline.rows[0].y + 8)") is None
+    legend = page.value("document.querySelector('#legend').textContent")  # a: (4 * 0.75 * 0.2 + 2 * 0.5 * 0.6) / (6 * 0.6)
+    assert "a 33.3 %" in legend and "b 33.3 %" in legend, legend
+    # The two workers of the run, of which a click shows the second.
+    page.click("#pause")
+    page.wait("timeline.rows[0].worker === 0")
+    page.value("show_workers([1, 1])")
+    page.wait("timeline.workers.length === 1 && timeline.rows[0].worker === 1")
+    assert "workers 1 to 1 of 2" in page.value("document.querySelector('#kept').textContent")
+    page.click("#all-workers")
+    page.wait("timeline.workers.length === 2 && document.querySelector('#all-workers').classList.contains('hidden')")
+    assert page.complaints() == []
+
+
+def test_phases_are_a_band_above_the_rows(page, run):
+    page.click("#pause")
+    page.wait("document.querySelector('#state').dataset.state === 'paused'")
+    # Two workers run from 0.2 s to 0.6 s of the second, otherwise one; a gap of one bin is no phase.
+    rows = [[[0, 0, 3e5, 1], [0, 3.05e5, 6.95e5, 1]], [[1, 2e5, 4e5, 1]]]
+    given = {"window_s": 1, "of": 2, "group": 1, "from": [0, 0], "names": ["a", "b"], "workers": rows, "lanes": [], "lane_rows": [], "lane_from": []}
+    page.value(f"take_timeline({{ ...timeline, ...{json.dumps(given)} }}), draw_timeline()")
+    phases = page.value("timeline.phases.map(p => [p.from, p.to, p.many, p.busy])")
+    assert [p[:3] for p in phases] == [[0, 2e5, False], [2e5, 6e5, True], [6e5, 1e6, False]]
+    assert [p[3] for p in phases] == pytest.approx([1, 2 - 5e3 / 4e5, 1])
+    assert page.value("timeline.top === phase_height && timeline.rows[0].y === phase_height")
+    page.value("document.querySelector('#timeline').onmousemove({ offsetX: time_to_x(3.5e5, document.querySelector('#timeline').clientWidth), offsetY: 4, clientX: 9, clientY: 9 })")
+    assert page.value("document.querySelector('#tip').textContent").startswith('phase: many workers, "')
+    # Workers that are equally busy throughout have no phases, nor have patterns of more than six.
+    page.value("timeline.workers = [[[0, 0, 1e6, 1]], []], take_timeline(timeline), draw_timeline()")
+    assert page.value("[timeline.phases.length, timeline.rows[0].y]") == [0, 0]
+    many = [[1, k * 1e5, 5e4, 1] for k in range(10)]
+    page.value(f"timeline.workers = [[[0, 0, 1e6, 1]], {json.dumps(many)}], take_timeline(timeline)")
+    assert page.value("timeline.phases.length") == 0
+    assert page.complaints() == []
+
+
+def test_the_phases_are_those_of_the_diagnosis(page, run):
+    """The same division as python/parallax/performance/diagnosis/phases.py, of random shares."""
+    import numpy as np
+    from parallax.performance.diagnosis import phases
+
+    random = np.random.default_rng(3)
+    for _ in range(20):
+        values = np.clip(random.normal(np.where(random.random(40) < 0.5, 0.3, 0.8), 0.1), 0, 1)
+        many = phases._two_means(values, np.ones(40))
+        assert page.value(f"two_means({values.tolist()})") == (None if many is None else many.tolist())
+
+
+def test_the_parent_of_a_slice_is_named_and_marked(page, run):
+    page.click("#windows button:nth-of-type(1)")
+    page.wait("following && timeline.window_s < 0.03")
+    found = None
+    for _ in range(100):  # the first slices of a task that have been recorded with their parents
+        page.value("choose(null, 0, 0)")
+        page.wait("timeline.rows.some(r => r.pieces.some(p => p[3] === 1))")
+        page.value("(() => { const k = timeline.rows.findIndex(r => r.pieces.some(p => p[3] === 1)), i = timeline.rows[k].pieces.findLastIndex(p => p[3] === 1);"
+                   " choose([k, i], 9, 9); })()")
+        time.sleep(0.5)
+        found = page.value("parent_of && parent_of.parent && parent_of.parent.name && document.querySelector('#tip').textContent")
+        if found:
+            break
+    assert found and ("parent: " in found or "last input from " in found) and ", task " in found, found
+    assert page.complaints() == []
+
+
 def test_functions_are_a_flame_graph_with_their_callers(tmp_path):
     if not PROGRAM.exists():
         pytest.skip(f"{PROGRAM} is not built")

@@ -122,7 +122,7 @@ result<void> http_server::state::open() {
 /// Sleeps until the next event. Returns false at the end.
 bool http_server::state::wait() {
   const double now = monotonic_seconds();
-  double next = now + 3600;
+  double next = std::min(now + 3600, handler.between(now));
   polled.clear();
   polled.push_back({wake_read.number, POLLIN, 0});
   polled.push_back({now < deaf_until ? -1 : listening.number, POLLIN, 0});

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <atomic>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -84,6 +85,8 @@ class http_handler {
  public:
   /// `again`: called before for the same request, with later_s > 0. Must not throw; should be fast.
   virtual http_reply answer(const http_request& request, bool again) noexcept = 0;
+  /// Called before the server sleeps. Returns when it is to be called again at the latest, in monotonic_seconds().
+  virtual double between(double /*now*/) noexcept { return HUGE_VAL; }
 
  protected:
   ~http_handler() = default;

@@ -89,42 +89,13 @@ struct counter_catalog {
   std::string values;        // [1,2,..]
   std::uint32_t number = 0;  // of the list: unchanged as long as the counters are
 };
-/// All counters, with their values now.
-counter_catalog catalog_of(const counter_registry& counters);
+/// All counters, with their values now; without `each` those that have no instance, and totals: their number does not
+/// grow with the number of workers.
+counter_catalog catalog_of(const counter_registry& counters, bool each = true);
 
 /// [{"name":..,"calls":..,"total_s":..,"mean_s":..,"min_s":..,"max_s":..,"stddev_s":..,"p50_s":..,"p99_s":..,
 /// "share":..,"idle_blame_s":..,"lock_blame_s":..},..], the largest total first, at most 500.
 std::string tasks_json(const std::vector<task_statistics>& tasks);
-
-/// The slices of the last seconds, of a worker or of a lane of a device.
-struct recent_work {
-  std::vector<trace_slice> slices{};  // in order of time
-  ticks known_from = 0;               // earlier slices have been overwritten
-  std::string lane{};
-};
-
-/// The recent operations by lane, in order of device and lane. Also keeps the operations of the next few seconds.
-std::vector<recent_work> recent_lanes(recorder& r, ticks from);
-
-/// A part of the run for a timeline.
-struct timeline_window {
-  ticks end = 0;
-  ticks length = 0;
-  std::size_t bins = 400;  // per row
-  double end_s = 0;        // `end` in the time of the run, for the reader of the text
-};
-
-/// {"window_s":..,"end_s":..,"names":[..],"from":[..],"workers":[[[name,begin,length,count],..],..],
-/// "lanes":["gpu 0, stream 1",..],"lane_from":[..],"lane_rows":[..]}, with times in microseconds since the beginning of
-/// the window; "from" is the time from which a worker's slices are known. Slices shorter than a bin are merged into one
-/// per bin, with the name that took most of its time, and their number. Lanes of devices are treated in the same way.
-std::string timeline_json(const std::vector<recent_work>& workers, const std::vector<recent_work>& lanes,
-                          const timeline_window& window);
-/// The same for a recorder's workers, from their flight rings. Adds the number of records that were read for it to
-/// `*visited`, unless that is null. Cost: reads the records of the window, and some 20 per worker to find them; memory
-/// for the text only.
-std::string timeline_json(const recorder& r, const std::vector<recent_work>& lanes, const timeline_window& window,
-                          std::uint64_t* visited = nullptr);
 
 /// Sampled stacks by function: {"hz":..,"seconds":..,"total":..,"calls":[[parent,own,below,"name"],..]}, depth first,
 /// with -1 as the parent of a task type; in periods of the timer. Calls with less than a thousandth of the total are

@@ -20,6 +20,7 @@
 #include "base/log.hpp"
 #include "base/process.hpp"
 #include "base/text.hpp"
+#include "probe/live/timeline_json.hpp"
 #include "probe/settings.hpp"
 
 namespace plx::probe {
@@ -121,10 +122,10 @@ result<std::unique_ptr<live_server>> live_server::start(recorder& r, counter_reg
   const auto where = parse_live_address(options.serve, options.beyond_loopback);
   if (!where) return error{"serve: " + where.error().message};
   auto s = std::make_unique<state>(r, counters, std::move(options));
+  s->timelines.emplace(r, timeline_records);  // before the first request
   auto server = http_server::start(*where, s->pages);
   if (!server) return server.error();
   s->server = *std::move(server);
-  s->timelines.emplace(r, timeline_records);
   s->url = s->url_at(reachable(s->server->where()));
   s->add_counters();
   s->write_file();
@@ -175,6 +176,7 @@ constexpr double stacks_s = 10;  // the span of the sampled stacks that are show
 /// Nodes of a tree whose counts are kept, 8 bytes each, some ten times; larger trees show the whole run.
 constexpr std::size_t most_counts = std::size_t{1} << 18;
 constexpr double least_window_s = 1e-5, most_window_s = 60;
+constexpr double parents_s = 10;  // without a timeline; a page asks every second
 constexpr const char* json_type = "application/json";
 
 std::shared_ptr<const std::string> shared(std::string s) { return std::make_shared<const std::string>(std::move(s)); }
@@ -217,11 +219,13 @@ http_reply live_pages::answer_or_throw(const http_request& request, bool again) 
   if (!may_read(request))
     return refuse(403, "the token is missing or wrong: use the whole URL that the program printed", refusals_.token);
   const std::string_view path = request.path;
+  if (number_field(request, "parents", 0) != 0) look_at_parents();
   if (path == "/") return page();
   if (path == "/counters.json") return counters(request);
   if (path == "/metrics") return made(request, "text/plain; version=0.0.4; charset=utf-8", &live_pages::metrics);
   if (path == "/tasks.json") return made(request, json_type, &live_pages::tasks);
   if (path == "/timeline.json") return made(request, json_type, &live_pages::timeline);
+  if (path == "/slice.json") return {.type = json_type, .body = slice(request)};
   if (path == "/mesh.json") return made(request, json_type, &live_pages::mesh);
   if (path == "/stacks.json") return made(request, json_type, &live_pages::stacks);
   if (path != "/poll.json") return refuse(404, "no such page", refusals_.path);
@@ -267,7 +271,8 @@ http_reply live_pages::page() {
 http_reply live_pages::made(const http_request& request, const char* type,
                             text (live_pages::*make)(const http_request&), bool waited) {
   std::string key(request.path);
-  for (const char* field : {"parts", "catalog", "mesh", "window_s", "from_s", "to_s"}) {
+  for (const char* field :
+       {"parts", "catalog", "mesh", "window_s", "from_s", "to_s", "first", "count", "rows", "each"}) {
     const std::string value(request.field(field).value_or(""));
     key += fmt::format("&{}={}:{}", field, value.size(), value);
   }
@@ -325,12 +330,12 @@ std::string live_pages::newest_stacks() {
 }
 
 /// The last window_s seconds or, with from_s or to_s, a part of the run, at most most_window_s before to_s: these get
-/// more bins, since they are not sent every second.
+/// more bins, since they are not sent every second. The workers are `count` from `first` on, in at most `rows`.
 std::string live_pages::timeline_of(const http_request& request) {
   const ticks now = now_ticks();
   const double passed_s = now_s() - begin_s_;
   timeline_window w{.end = now, .end_s = passed_s};
-  std::size_t least_bins = 50, most_bins = 800, all_bins = 6400;
+  std::size_t least_bins = 50, most_bins = 800, all_bins = 3200;
   double length_s = std::clamp(number_field(request, "window_s", 2), 1e-3, most_window_s);
   const double from_s = number_field(request, "from_s", NAN), to_s = number_field(request, "to_s", NAN);
   if (std::isfinite(from_s) || std::isfinite(to_s)) {
@@ -338,15 +343,52 @@ std::string live_pages::timeline_of(const http_request& request) {
     if (std::isfinite(from_s)) length_s = std::clamp(w.end_s - from_s, least_window_s, most_window_s);
     const ticks ago = ticks_from(passed_s - w.end_s);
     w.end = now - std::min(now, ago);
-    least_bins = 200, most_bins = 1600, all_bins = 25600;
+    least_bins = 200, most_bins = 1600, all_bins = 12800;
   }
   w.length = ticks_from(length_s);
+  const unsigned workers = recorder_.worker_count();
+  const auto count_field = [&](const char* name, double otherwise, double least, double most) {
+    return static_cast<unsigned>(std::clamp(number_field(request, name, otherwise), least, std::max(least, most)));
+  };
+  w.first = count_field("first", 0, 0, workers - 1.0);
+  w.workers = count_field("count", workers, 1, workers);
+  w.rows = count_field("rows", workers, 1, workers);
   const auto lanes = recent_lanes(recorder_, w.end - std::min(w.end, w.length));
-  w.bins = std::clamp(all_bins / (recorder_.worker_count() + lanes.size()), least_bins, most_bins);
+  const unsigned shown = std::min(w.workers, workers - w.first);
+  const std::size_t rows = std::min(w.rows, shown) + lanes.size();
+  if (w.rows < shown) all_bins *= 2;  // those of groups take few bytes
+  w.bins = std::clamp(all_bins / std::max<std::size_t>(1, rows), least_bins, most_bins);
   std::uint64_t visited = 0;
   std::string json = timeline_json(recorder_, lanes, w, &visited);
   timeline_records_.fetch_add(visited, std::memory_order_relaxed);
   return json;
+}
+
+/// From now on, and until no request wants them for some seconds, tasks and their parents are recorded.
+void live_pages::look_at_parents() {
+  if (parents_until_s_ == 0) recorder_.flight_links(true);
+  parents_until_s_ = now_s() + parents_s;
+}
+
+double live_pages::between(double now) noexcept {
+  if (parents_until_s_ == 0) return INFINITY;
+  if (now < parents_until_s_) return parents_until_s_;
+  recorder_.flight_links(false);
+  parents_until_s_ = 0;
+  return INFINITY;
+}
+
+/// The slice of `worker` at `before_us` before `end`, the end of a timeline, which is `window_us` long.
+live_pages::text live_pages::slice(const http_request& request) {
+  look_at_parents();
+  const std::string end_text(request.field("end").value_or(""));
+  const ticks end = std::strtoull(end_text.c_str(), nullptr, 10);
+  const auto before = [&](const char* field) {
+    return end -
+           std::min(end, ticks_from(1e-6 * std::clamp(number_field(request, field, 0), 0.0, 1e6 * most_window_s)));
+  };
+  const double worker = std::clamp(number_field(request, "worker", 0), 0.0, 1e9);
+  return shared(slice_json(recorder_, static_cast<unsigned>(worker), before("before_us"), before("window_us")) + "\n");
 }
 
 std::string live_pages::status_fields() const {
@@ -361,7 +403,7 @@ std::string live_pages::status_fields() const {
 live_pages::text live_pages::poll(const http_request& request) {
   std::string json = fmt::format("{{{}", status_fields());
   if (asks_for(request, "counters")) {
-    const counter_catalog c = catalog_of(counters_);
+    const counter_catalog c = catalog_of(counters_, number_field(request, "each", 1) != 0);
     json += fmt::format(",\"catalog\":{},\"values\":{}", c.number, c.values);
     if (number_field(request, "catalog", -1) != c.number) json += ",\"list\":" + c.list;
   }

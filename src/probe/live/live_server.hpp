@@ -3,7 +3,9 @@
 //   /              the page                          /counters.json?pattern=   values of counters
 //   /metrics       counters for Prometheus           /tasks.json               statistics of every task type
 //   /mesh.json     the newest picture                /timeline.json?window_s=  the last slices of every worker; with
-//                                                    from_s= and to_s=  those of a part of the run
+//                                                    from_s= and to_s=  those of a part of the run; first=,
+//                                                    count= and rows=  which workers, in how many rows
+//   /slice.json    one slice, and its parent; with parents=1 any request has these recorded for the next 10 s
 //   /stacks.json   sampled stacks of the last seconds, if stacks are sampled
 //   /poll.json     all data of the page; with wait=1 the reply is sent at the next full second, or at the end of the
 //   run
@@ -102,8 +104,14 @@ class live_pages final : public http_handler {
  public:
   live_pages(recorder& r, counter_registry& counters, const sampler* stacks)
       : recorder_(r), counters_(counters), sampler_(stacks) {}
+  ~live_pages() {
+    if (parents_until_s_ != 0) recorder_.flight_links(false);
+  }
+  live_pages(const live_pages&) = delete;
+  live_pages& operator=(const live_pages&) = delete;
 
   http_reply answer(const http_request& request, bool again) noexcept override;
+  double between(double now) noexcept override;
 
   /// From now on, answers report that the run has ended.
   void end() noexcept { ended_.store(true, std::memory_order_relaxed); }
@@ -134,12 +142,14 @@ class live_pages final : public http_handler {
   text metrics(const http_request&);
   text tasks(const http_request&);
   text timeline(const http_request& request);
+  text slice(const http_request& request);
   text mesh(const http_request&);
   text stacks(const http_request&);
   text poll(const http_request& request);
   [[nodiscard]] std::string status_fields() const;
   [[nodiscard]] std::string timeline_of(const http_request& request);
   [[nodiscard]] std::string newest_stacks();
+  void look_at_parents();
 
   recorder& recorder_;
   counter_registry& counters_;
@@ -151,6 +161,7 @@ class live_pages final : public http_handler {
   live_refusals refusals_;
   std::atomic<std::uint64_t> timeline_records_{0};  // relaxed
   picture_board pictures_;
+  double parents_until_s_ = 0;                     // 0: tasks and parents are not recorded
   std::map<std::string, kept, std::less<>> kept_;  // by path and query
   struct stack_counts {
     double at_s = 0;

@@ -97,6 +97,10 @@ worker_log* recorder::add_worker() {
   if (first.log.flight() != nullptr) {
     w->flight = ring_of<flight_ring>(first.flight->capacity());
     w->log.set_flight(w->flight.get(), ticks_from(state_->flight_from_s));
+    if (state_->edges_for_flight) {
+      w->links = ring_of<flight_ring>(w->flight->capacity());
+      w->log.set_links(w->links.get());
+    }
   }
   w->log.set_mode(first.log.mode());
   return &all.push_back(std::move(w)).log;
@@ -211,6 +215,16 @@ void recorder::flight(std::size_t records, double from_s) {
   state_->flight_enabled = records != 0;
   state_->flight_from_s = from_s;
   state_->set_flight(records);
+}
+
+void recorder::flight_links(bool on) {
+  const std::lock_guard lock(state_->mutex);
+  if (on == state_->edges_for_flight) return;
+  state_->want_edges_for_flight(on);
+  for (auto& w : state_->workers) {
+    if (on && w->flight && !w->links) w->links = ring_of<flight_ring>(w->flight->capacity());
+    w->log.set_links(on ? w->links.get() : nullptr);
+  }
 }
 
 flight_use::flight_use(recorder& r, std::size_t records) : recorder_(r) {
@@ -442,7 +456,7 @@ double recorder::measurement_cost() const {
     const auto count = [](const auto* ring) { return ring == nullptr ? 0.0 : static_cast<double>(ring->pushed()); };
     const double lost = log.ring() == nullptr ? 0.0 : static_cast<double>(log.ring()->lost());
     cost += static_cast<double>(log.pieces()) * each.slice;
-    cost += (count(log.ring()) + lost + count(log.flight())) * each.record;
+    cost += (count(log.ring()) + lost + count(log.flight()) + count(log.links())) * each.record;
     cost += static_cast<double>(log.edges()) * each.clock;  // the clock is read when a task becomes ready or an input
                                                             // arrives
     const worker_times t = times(i);

@@ -48,6 +48,7 @@ struct worker_trace {
   wait_log waits;
   std::unique_ptr<trace_ring> ring;
   std::unique_ptr<flight_ring> flight;
+  std::unique_ptr<flight_ring> links;  // of the slices in `flight`
   std::vector<std::vector<trace_record>> kept;
 
   /// Returns the number of records kept: fewer than given if there is no memory.
@@ -145,7 +146,7 @@ struct recorder::state {
   unsigned flight_uses = 0;                   // objects of flight_use
   double flight_from_s = 1e-6;
   task_observer* observer = nullptr;
-  bool edges_for_trace = false, edges_for_paths = false;
+  bool edges_for_trace = false, edges_for_paths = false, edges_for_flight = false;
   bool edges = false, events = false;  // counted in `wanted`
 
   static unsigned next_space() {
@@ -155,7 +156,7 @@ struct recorder::state {
   void want_edges(bool for_trace, bool for_paths) {
     edges_for_trace = for_trace;
     edges_for_paths = for_paths;
-    const bool on = for_trace || for_paths;
+    const bool on = for_trace || for_paths || edges_for_flight;
     if (edges != on) wanted.fetch_add(on ? wants_edges : -wants_edges, std::memory_order_relaxed);
     edges = on;
   }
@@ -163,7 +164,12 @@ struct recorder::state {
     if (events != on) wanted.fetch_add(on ? wants_events : -wants_events, std::memory_order_relaxed);
     events = on;
   }
+  void want_edges_for_flight(bool on) {
+    edges_for_flight = on;
+    want_edges(edges_for_trace, edges_for_paths);
+  }
   ~state() {
+    edges_for_flight = false;
     want_edges(false, false);
     want_events(false);
   }

@@ -18,6 +18,8 @@ namespace plx::probe {
 using task_id = std::uint64_t;
 /// Marks the id of a join.
 inline constexpr task_id join_bit = 1ull << 63;
+/// Marks the cause of a slice that had several inputs, of which it is the last one: for flight_link only.
+inline constexpr task_id last_input_bit = 1ull << 62;
 /// Whether both ids belong to the same recorder.
 constexpr bool same_recorder(task_id a, task_id b) noexcept { return ((a ^ b) >> 56 & 0x3f) == 0; }
 /// Whether the id is that of a join.

@@ -116,10 +116,14 @@ detail::hashed_keys* worker_log::grow_hashed() noexcept {
   return table;
 }
 
-void worker_log::add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags) noexcept {
+void worker_log::add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
+                            task_id cause) noexcept {
   if (flight_ring* ring = flight_.load(std::memory_order_acquire))  // pairs with the release in set_flight()
     ring->push(
         {begin, end, key, static_cast<name_id>(name_and_flags), static_cast<std::uint32_t>(name_and_flags >> 32)});
+  if (id == 0) return;
+  if (flight_ring* ring = links_.load(std::memory_order_acquire))  // pairs with the release in set_links()
+    ring->push(flight_link{begin, end, id, cause}.packed());
 }
 
 void worker_log::set_flight(flight_ring* ring, ticks from) noexcept {
@@ -162,6 +166,7 @@ void worker_log::add_trace_otherwise(ticks begin, ticks end, std::uint64_t key, 
   trace_ring* ring = ring_.load(std::memory_order_acquire);  // pairs with the release in set_ring()
   if (ring == nullptr) return;
   if (n_more_edges_ != 0) push_more_edges(*ring);
+  if ((cause & last_input_bit) != 0) cause = 0;  // the edge of each input has a record
   trace_record slice{begin, end, key, static_cast<name_id>(name_and_flags),
                      static_cast<std::uint32_t>(name_and_flags >> 32)};
   if (const trace_rates* rates = rates_.load(std::memory_order_acquire)) {  // pairs with set_trace_rates()

@@ -323,6 +323,11 @@ class alignas(64) worker_log {
   void set_flight(flight_ring* ring, ticks from) noexcept;
   /// Null if none was ever set.
   flight_ring* flight() const noexcept { return flight_.load(std::memory_order_acquire); }
+  /// For each slice that set_flight() keeps and whose task has an id, its task and cause are kept in `ring` (see
+  /// flight_link). It must outlive the log. Null: from now on they are not.
+  void set_links(flight_ring* ring) noexcept { links_.store(ring, std::memory_order_release); }
+  /// Null unless links are kept.
+  flight_ring* links() const noexcept { return links_.load(std::memory_order_acquire); }
   /// Sets the intervals of traced slices; null: all. Must outlive the log.
   void set_trace_rates(const trace_rates* r) noexcept { rates_.store(r, std::memory_order_release); }
   /// Sets the observer, used while the mode bit `watching` is set. Must outlive the log.
@@ -350,7 +355,8 @@ class alignas(64) worker_log {
       }
     }
     if (s.key != no_key && (mode & costs) != 0) add_cost(s, length);
-    if (length >= flight_from_.load(std::memory_order_relaxed)) add_flight(s.begin, s.end, s.key, packed(s));
+    if (length >= flight_from_.load(std::memory_order_relaxed))
+      add_flight(s.begin, s.end, s.key, packed(s), s.id, s.cause);
   }
 
   [[gnu::always_inline]] void add_statistics(const task_slice& s, ticks length, detail::name_chunk& chunk,
@@ -418,7 +424,8 @@ class alignas(64) worker_log {
     return flags << 32 | s.name;
   }
   // Separate arguments: a slice that had to be in memory would slow down runs without tracing.
-  [[gnu::noinline]] void add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags) noexcept;
+  [[gnu::noinline]] void add_flight(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
+                                    task_id cause) noexcept;
   [[gnu::noinline]] void add_trace(ticks begin, ticks end, std::uint64_t key, std::uint64_t name_and_flags, task_id id,
                                    task_id cause, ticks ready) noexcept;
   [[gnu::noinline]] void push_unpacked(trace_ring& ring, const trace_record& slice, task_id id, task_id cause,
@@ -438,6 +445,7 @@ class alignas(64) worker_log {
   std::atomic<std::uint32_t> mode_{statistics | costs};
   std::atomic<ticks> flight_from_{~ticks{0}};
   std::atomic<flight_ring*> flight_{nullptr};
+  std::atomic<flight_ring*> links_{nullptr};  // read with every slice that is kept in flight_
   std::atomic<trace_ring*> ring_{nullptr};
   idle_share share_;
   std::atomic<double> unattributed_{0};

@@ -113,10 +113,11 @@ void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr
   set_at_least(o->when, s.when);
   w->log->notify(probe::task_event_kind::create, t.info.name, t.info.key, 0);
   if (!origins_wanted()) return;
-  const bool inputs_known = o->id != 0 && o->cause == o->id;
+  const bool inputs_known = o->id != 0 && (o->cause == o->id || (o->cause & probe::last_input_bit) != 0);
   if (o->id == 0) o->id = w->log->next_id();
   set_at_least(o->path, s.path);
   if (!inputs_known && s.id != o->id) o->cause = s.id;
+  if (inputs_known && s.id != 0 && w->log->links() != nullptr) o->cause = s.id | probe::last_input_bit;
   // A continuation of a result that was available already: it originates from that result and from the task that
   // attached it just now.
   if (w->ready_by != nullptr && w->in_task && !probe::is_join(s.id)) {

@@ -87,6 +87,46 @@ TEST(FlightRing, FindsTheRecordsOfAnInterval) {
   EXPECT_EQ(between(0, 5000).size(), 64u);
 }
 
+/// Compared with reading all: blocks of short slices stand for their sum, longer slices are passed singly.
+TEST(FlightRing, ASampleHasAllLongSlicesAndTheSumOfTheShortOnes) {
+  flight_ring ring(1024);
+  ticks t = 0;
+  for (unsigned i = 0; i < 1000; ++i) {
+    const ticks length = i % 100 == 50 ? 500 : 6 + i % 3;
+    ring.push({.begin = t, .end = t + length, .key = 0, .name = i, .flags = 0});
+    t += length + 3;
+  }
+  std::size_t found_by = 0;
+  const flight_ring::range all = ring.find(0, t, found_by), part = ring.find(4000, 8000, found_by);
+  EXPECT_LE(found_by, 4 * 11u);
+  EXPECT_EQ(all.last - all.first, 1000u);
+  std::vector<name_id> between;
+  ring.read_between(4000, 8000, [&](const trace_record& r) { between.push_back(r.name); });
+  EXPECT_EQ(part.first, between.front());
+  EXPECT_EQ(part.last, between.back() + 1);
+
+  ticks whole = 0;
+  ring.read([&](const trace_record& r) { whole += r.end - r.begin; });
+  for (const unsigned stride : {1u, 2u, 16u, 64u, 5000u}) {
+    std::uint64_t slices = 0;
+    double time = 0;
+    unsigned long_ones = 0;
+    const std::size_t visited =
+        ring.sample(all, 400, stride, [&](const trace_record& r, std::uint64_t n, double weight) {
+          slices += n;
+          time += weight * static_cast<double>(r.end - r.begin);
+          if (r.end - r.begin != 500) return;
+          ++long_ones;
+          EXPECT_EQ(n, 1u);
+          EXPECT_EQ(weight, 1.0);
+        });
+    EXPECT_EQ(slices, 1000u) << stride;
+    EXPECT_EQ(long_ones, 10u) << stride;
+    EXPECT_NEAR(time, static_cast<double>(whole), 0.05 * static_cast<double>(whole)) << stride;
+    EXPECT_LE(visited, stride == 64 ? 500u : 2500u) << stride;
+  }
+}
+
 TEST(FlightRing, AReaderNeverSeesAPartlyWrittenRecord) {
   flight_ring ring(16);
   std::atomic<bool> end{false};
