@@ -78,6 +78,7 @@ struct run_plan {
   std::unique_ptr<star::input> in;
   std::optional<star::setup> setup;  // empty: only the values of the input were requested
   star::run_request request;
+  bool complete = false;  // a finished run is to be resumed in its folder: nothing is left to do
 };
 
 /// The options that differ from the input file's, or for a resumed run from the checkpoint's, for run.json.
@@ -112,11 +113,21 @@ star::run_request request_of(const command_line& c, const star::resume_point& fr
   return r;
 }
 
+/// Whether the run in its folder has finished, and its checkpoint is where the run ends, also with these options.
+bool is_complete(const star::resume_point& from, const star::input& in, const star::setup& setup) {
+  const auto checkpoint = mesh::read_checkpoint(from.checkpoint);
+  if (!checkpoint || run_status_in(from.folder) != "finished") return false;
+  const auto *time = checkpoint->state.find("time"), *steps = checkpoint->state.find("steps");
+  if (time == nullptr || time->empty() || steps == nullptr || steps->empty()) return false;
+  const double t_end = in.run.t_end * setup.time_unit, most = static_cast<double>(in.run.max_steps);
+  return time->front() == t_end || (most > 0 && steps->front() == most);
+}
+
 /// Writes nothing: the processes of a job do this before they communicate, so that none sees files of another.
 result<run_plan> prepare(const command_line& c) {
   star::resume_point from;
+  const bool in_place = !c.resume.empty() && c.out.empty() && !c.validate && !c.print_config;
   if (!c.resume.empty()) {
-    const bool in_place = c.out.empty() && !c.validate && !c.print_config;
     auto found = star::find_resume_point(c.resume, in_place);
     if (!found) return found.error();
     from = *std::move(found);
@@ -133,6 +144,8 @@ result<run_plan> prepare(const command_line& c) {
   auto changed = changed_options_of(c, from, *w.in);
   if (!changed) return changed.error();
   w.request.changed_options = *std::move(changed);
+  w.complete = in_place && is_complete(from, *w.in, *w.setup);
+  if (w.complete) return w;
   if (auto r = star::check_run(*w.in, *w.setup, w.request); !r) return r.error();
   return w;
 }
@@ -211,6 +224,11 @@ int make_model(const command_line& c, runtime_options options) {
 
 /// Exit code of requests that need no run.
 int answer_of(const command_line& c, const run_plan& w) {
+  if (w.complete)
+    return answer(c.quiet ? ""
+                          : fmt::format("the run in {} is finished, and nothing was written; a later run.t_end or more "
+                                        "run.max_steps (--set) continues it\n",
+                                        printable(w.request.out)));
   return answer((c.print_config ? w.in->table.text_effective() : "") + (c.validate ? "the input is fine\n" : ""));
 }
 
@@ -228,7 +246,7 @@ int main(int argc, char** argv) {
       return answer(c.list_options == "markdown" ? star::input::markdown() : star::input::text_options());
     if (read && c.makes_model) return make_model(c, options);
     const result<run_plan> mine = read ? prepare(c) : read.error();
-    return mine && (c.print_config || c.validate) ? answer_of(c, *mine) : go(c, options, mine);
+    return mine && (c.print_config || c.validate || mine->complete) ? answer_of(c, *mine) : go(c, options, mine);
   } catch (...) {
     return app::exit_of_exception(program);
   }

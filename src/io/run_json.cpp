@@ -71,6 +71,11 @@ std::string program_of_run(const std::string& folder) {
   return program.is_string() ? program.get<std::string>() : "";
 }
 
+std::string run_status_in(const std::string& folder) {
+  const json program = run_json(folder)["status"];
+  return program.is_string() ? program.get<std::string>() : "";
+}
+
 std::vector<std::pair<std::string, std::string>> option_values(std::string_view toml) {
   std::vector<std::pair<std::string, std::string>> all;
   std::map<std::string, int> items;

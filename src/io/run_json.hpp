@@ -36,6 +36,9 @@ std::string json_of(const process_facts& p);
 /// "program" in the run.json of a folder; "" without one.
 std::string program_of_run(const std::string& folder);
 
+/// "status" in the run.json of a folder, such as "finished"; "" without one.
+std::string run_status_in(const std::string& folder);
+
 /// The keys and values, as TOML, of a text made by config_table::toml(), in its order. The keys of the item i of a list
 /// of sections begin with "name[i].".
 std::vector<std::pair<std::string, std::string>> option_values(std::string_view toml);

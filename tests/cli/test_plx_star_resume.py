@@ -53,9 +53,25 @@ def test_last_mesh_file_of_a_run_killed_behind_its_checkpoint(folder):
     assert same(last_mesh("other"), whole)
     for p in Path("out/mesh").glob("sedov.00001.*"):  # the state after a kill at this point
         p.unlink()
+    state = Path("out/run.json")
+    state.write_text(state.read_text().replace('"finished"', '"running"'))
     assert run("--resume", "out", "--quiet").returncode == 0
     assert names("out") == all_names
     assert same(last_mesh("out"), whole)
+
+
+def test_a_finished_run_is_not_replaced_by_its_resume(folder):
+    """A resume at the end would make no step, and leave its own measurement of that."""
+    assert run("in.toml", "--out", "out", "--quiet", "--plx:diagnose").returncode == 0
+    before = {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in Path("out").rglob("*") if p.is_file()}
+    for more in ((), ("--plx:diagnose", "--trace")):
+        done = run("--resume", "out", *more)
+        assert done.returncode == 0 and not done.stderr, done
+        assert done.stdout.startswith("the run in out is finished, and nothing was written; "), done
+    assert {p: (p.read_bytes(), p.stat().st_mtime_ns) for p in Path("out").rglob("*") if p.is_file()} == before
+    steps = json.loads(Path("out/run.json").read_text())["steps"]
+    assert run("--resume", "out", "--quiet", "--set", f"run.max_steps={steps + 1}", "--set", "run.t_end=10").returncode == 0
+    assert json.loads(Path("out/run.json").read_text())["steps"] == steps + 1
 
 
 def test_a_resumed_run_has_the_ledger_of_the_whole(folder):
