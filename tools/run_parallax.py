@@ -36,6 +36,7 @@ def run(arguments: list[str], python: str | None = None) -> int:
     python = python or pyenv.ensure("report")
     os.chdir(os.environ.get("PLX_CALLED_FROM", "."))  # the paths on the command line are the caller's
     environment = pyenv.environment()
+    environment["PLX_COMMAND"] = "./plx"  # the name of the program in its usage
     environment["PATH"] = os.pathsep.join([str(PROGRAMS), environment.get("PATH", "")])  # diagnose and report use plx-what-if
     os.execve(python, [python, "-B", "-m", "parallax", *arguments], environment)
 

@@ -74,9 +74,14 @@ class _Parser(argparse.ArgumentParser):
         (file or sys.stdout).write(self.format_help())
 
 
+def program_name() -> str:
+    """As in usage texts: ./plx, if that has started this program."""
+    return os.environ.get("PLX_COMMAND") or "parallax"
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
-        prog="parallax", description="Reports, comparisons and diagnoses of runs; a live view of a running program."
+        prog=program_name(), description="Reports, comparisons and diagnoses of runs; a live view of a running program."
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 

@@ -77,3 +77,10 @@ def test_output_that_cannot_be_written_is_one_line(tmp_path, arguments):
             [sys.executable, "-m", "parallax", *arguments], cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True, env=environment
         )
     assert done.returncode == 2 and done.stderr == "parallax: cannot write: No space left on device\n", done
+
+
+def test_the_usage_names_the_command_that_was_typed(monkeypatch, capsys):
+    for command, name in ((None, "parallax"), ("./plx", "./plx")):
+        monkeypatch.delenv("PLX_COMMAND", raising=False) if command is None else monkeypatch.setenv("PLX_COMMAND", command)
+        assert main(["diagnose", "--help"]) == 0
+        assert capsys.readouterr().out.startswith(f"usage: {name} diagnose [-h]")

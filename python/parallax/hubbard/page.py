@@ -100,5 +100,6 @@ def summary_lines(facts: HubbardFacts, report_path: Path) -> list:
     lines = [f"{facts.title}: {facts.state}"]
     message = str((facts.summary or {}).get("message") or "")
     lines += [f"{'message:':20} {message}"] if message else []
-    lines += [f"{title + ':':20} {value} {under}" for title, value, under in facts.tiles]
+    title_width, width = (max((len(tile[i]) for tile in facts.tiles), default=0) for i in (0, 1))
+    lines += [f"{title + ':':{max(20, title_width + 1)}} {value:<{width}}  {under}".rstrip() for title, value, under in facts.tiles]
     return [*lines, f"page: {report_path}"]

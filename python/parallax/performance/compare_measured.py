@@ -86,6 +86,11 @@ def compare_time(a: Evidence | None, b: Evidence | None):
     def add(name, of, show):
         add_row(section, name, *(of(e) if e.has_workers else None for e in (a, b)), show)
 
+    if any(e.n_localities > 1 for e in (a, b)):
+        add("localities of the job", lambda e: e.n_localities, count)
+        for name, e in (("a", a), ("b", b)):
+            if e.n_localities > 1 and e.has_workers:
+                section.sentences.append(f"{name}: workers, tasks and waits are those of locality {e.locality}")
     add(section.title.lower(), lambda e: e.n_workers, count)
     add("length of the run", lambda e: e.wall_s, seconds)
     add("tasks", lambda e: e.n_tasks, count)

@@ -120,3 +120,13 @@ def test_errors_shock_radius_and_order_of_two_resolutions(tmp_path, capsys):
     table = rows(found)
     assert table["L1 of density"][2] == "0.500" and "shock radius" in table and "shock radius, exact" in table
     assert any("observed order" in sentence and "1.00 (density)" in sentence for sentence in found.sentences), out
+
+
+def test_the_locality_of_a_job_is_named(tmp_path):
+    first, second = (folder_of(tmp_path / name, 4, 1) for name in "ab")
+    text = compare_runs(*(Run(f, of_any_program=True) for f in (first, second))).text()
+    assert "localities of the job" not in text and "of locality" not in text
+    (second / "run.json").write_text('{"localities": 4}')
+    text = compare_runs(*(Run(f, of_any_program=True) for f in (first, second))).text()
+    assert "b: workers, tasks and waits are those of locality 0" in text and "a: workers" not in text
+    assert ["localities of the job", "1", "4", "4.000"] in [[cell.strip() for cell in line.split("  ") if cell.strip()] for line in text.splitlines()]

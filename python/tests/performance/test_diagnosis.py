@@ -438,6 +438,17 @@ def test_the_locality_with_most_work_is_named(tmp_path):
     assert "locality 2 was in tasks for 4.00 s, the mean is 2.00 s" in finding.text and '"solve"' in finding.text
 
 
+def test_the_locality_of_the_sentences_is_named(tmp_path):
+    """That of the folder: the job's own has the files of locality 0, localities/2 those of locality 2."""
+    alone = diagnose(folder_of(tmp_path / "alone"))
+    assert alone.place == "" and "locality" not in alone.text()
+    run = job_of(folder_of(tmp_path / "r"), [1.0, 1.0, 1.0])
+    place = "The job has 3 localities; a sentence that names none is about locality 0."
+    assert diagnose(run).text().endswith(place) and diagnose(run).sentences()[-1] == place and diagnose(run).json()["place"] == place
+    (run / "localities").mkdir()
+    assert diagnose(folder_of(run / "localities" / "2")).place.endswith("about locality 2.")
+
+
 def test_a_network_that_takes_much(tmp_path):
     run = job_of(folder_of(tmp_path / "a"), [1.0, 1.0], network=0.2)
     finding = only(run)

@@ -115,6 +115,15 @@ def test_runs_without_pairs_and_correlations(folder):
     assert "d-wave" not in "".join(summary_lines(facts, "page"))
 
 
+def test_the_columns_of_the_summary_are_apart(folder):
+    facts = DcaFacts(DcaRun(folder))
+    lines = summary_lines(facts, "page")[1:-1]
+    assert lines and len({line.index(value) for line, (_, value, _) in zip(lines[-len(facts.tiles) :], facts.tiles)}) == 1
+    starts = {line.rindex(under) for line, (_, _, under) in zip(lines[-len(facts.tiles) :], facts.tiles)}
+    assert len(starts) == 1, lines
+    assert all(f"{value}  " in line for line, (_, value, _) in zip(lines[-len(facts.tiles) :], facts.tiles))
+
+
 def test_broken_files_are_named(folder):
     (folder / "green.csv").write_text("t,kx\n1,2,3\n0,0\n")
     facts = DcaFacts(DcaRun(folder))

@@ -21,26 +21,30 @@ most_findings = 4  # of two sentences each: with the headline and what could not
 @dataclass
 class Diagnosis:
     """headline: one sentence; findings: the most costly first; not_judged: one sentence, "" when all could be. phases: of the
-    run, in order of time; empty where it has none."""
+    run, in order of time; empty where it has none. place: of a job, which locality the sentences are about, otherwise ""."""
 
     headline: str
     findings: list = field(default_factory=list)
     not_judged: str = ""
     figures: dict = field(default_factory=dict)
     phases: list = field(default_factory=list)
+    place: str = ""
+
+    def _last(self) -> list:
+        return [sentence for sentence in (self.not_judged, self.place) if sentence]
 
     def sentences(self) -> list:
         texts = [self.headline]
         for finding in self.findings:
             texts += [finding.sentence(), finding.suggestion] if finding.suggestion else [finding.sentence()]
-        return texts + ([self.not_judged] if self.not_judged else [])
+        return texts + self._last()
 
     def text(self) -> str:
         """For a terminal: the headline, then an item per finding."""
         lines = [self.headline]
         for number, finding in enumerate(self.findings, 1):
             lines.append(f"{number}. {finding.sentence()} {finding.suggestion}".rstrip())
-        return "\n".join(lines + ([self.not_judged] if self.not_judged else []))
+        return "\n".join(lines + self._last())
 
     def json(self) -> dict:
         return {
@@ -49,6 +53,7 @@ class Diagnosis:
             "not_judged": self.not_judged,
             "figures": self.figures,
             "phases": [vars(phase) for phase in self.phases],
+            "place": self.place,
         }
 
 
@@ -63,7 +68,13 @@ def diagnose_evidence(evidence: Evidence) -> Diagnosis:
     if phases:
         headline = headline.rstrip(".") + words_of(phases) + "."
     refusal = predict(evidence, found[0])
-    return Diagnosis(headline, found[:most_findings], _not_judged(evidence, refusal), evidence.figures(), phases)
+    return Diagnosis(headline, found[:most_findings], _not_judged(evidence, refusal), evidence.figures(), phases, _place(evidence))
+
+
+def _place(evidence: Evidence) -> str:
+    if evidence.n_localities == 1:
+        return ""
+    return f"The job has {evidence.n_localities} localities; a sentence that names none is about locality {evidence.locality}."
 
 
 def _not_judged(evidence: Evidence, refusal: str) -> str:

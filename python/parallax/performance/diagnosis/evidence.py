@@ -368,6 +368,24 @@ class Evidence:
         return [row for row in (self.job or {}).get("localities", []) if not row.get("missing")]
 
     @cached_property
+    def n_localities(self) -> int:
+        """1 for a program of one process; that of a job by job.json, which is in the folder of the job, or by run.json."""
+        of_job = self.folder.parent.parent if self.folder.parent.name == "localities" else self.folder
+        rows = (read_json(of_job / "job.json") or {}).get("localities")
+        if isinstance(rows, list) and rows:
+            return len(rows)
+        written = (read_json(of_job / "run.json") or {}).get("localities")
+        return written if isinstance(written, int) and written > 0 else 1
+
+    @cached_property
+    def locality(self) -> int:
+        """The one that wrote the files of this folder."""
+        if self.folder.parent.name == "localities" and self.folder.name.isdigit():
+            return int(self.folder.name)
+        names = [] if self._diagnose_csv is None else [str(name) for name in self._diagnose_csv["name"]]
+        return next((int(m[1]) for m in (re.search(r"\{locality#(\d+)/", name) for name in names) if m), 0)
+
+    @cached_property
     def critical_path(self):
         """critical_path.json as a dict, or None."""
         return read_json(self.folder / "critical_path.json")
