@@ -132,7 +132,7 @@ result<run_plan> plan_of(const command_line& c, config_table& table, const qmc::
   run_plan plan;
   plan.before = table.toml();
   for (const auto& s : c.sets)
-    if (auto r = table.set(s); !r) return r.error();
+    if (auto r = table.set(s); !r) return app::error_of_set(r.error());
   plan.folder = folder_of(c);
   plan.options = o;
   return plan;

@@ -83,9 +83,15 @@ class observer final : public parquet::solver_observer {
 std::string line_of(const parquet::parquet_solution& s) {
   const auto most = leading_of(s.last);
   const auto q = s.grid->lattice().momentum(most.momentum);
-  return fmt::format("frequencies {}: n = {:.6f}, largest eigenvalue {:.4f}, {} at ({:.2f}, {:.2f}), {}\n",
-                     s.grid->frequencies(), s.green->density(), most.eigenvalue, name_of(most.of), q[0], q[1],
-                     plural(s.last.iteration + 1, "iteration"));
+  return fmt::format(
+      "frequencies {}: n = {:.6f}, largest eigenvalue {:.4f}, {} at ({:.2f}, {:.2f}), {}, residual {:.1e}\n",
+      s.grid->frequencies(), s.green->density(), most.eigenvalue, name_of(most.of), q[0], q[1],
+      plural(s.last.iteration + 1, "iteration"), s.last.residual);
+}
+
+// The last line of a run that has converged, as of plx-star.
+std::string end_line_of(const std::string& folder) {
+  return fmt::format("finished: {0}/ (plot it with ./plx report {0})\n", printable(folder));
 }
 
 // The end of a run, the same on all localities but for errors of the root's output.
@@ -192,7 +198,8 @@ run_end solve_all(const common_options& c, const parquet::parquet_options& o, ru
   }
   if (files.from.finished.size() == o.frequencies.size() && out != nullptr)
     if (auto written = out->finish(); !written) return {wrong_input, written.error().message};
-  if (out != nullptr && unwritten == finished) unwritten = answer(out->summary());
+  if (out != nullptr && unwritten == finished)
+    unwritten = answer(out->summary() + (unconverged.empty() && !c.quiet ? end_line_of(files.folder) : ""));
   if (unconverged.empty()) return {finished, {}, unwritten};
   return {failed, fmt::format("not converged after {} with grid.frequencies {}; expected residuals below {:.2g}: "
                               "raise loop.iterations, or lower loop.damping",

@@ -193,8 +193,22 @@ error error_of_input(const std::string& path, error found) {
   if (!text) return found;
   const bool of_dca_plus_plus = path.ends_with(".json");  // read by plx-dca alone
   const std::string_view other = of_dca_plus_plus ? "plx-dca" : other_program(*text, name_of_program());
-  if (other.empty() || other == name_of_program()) return found;
-  return {fmt::format("{} is an input of {}: expected one of {}", path, other, name_of_program())};
+  if (other.empty() || other == name_of_program()) return error_of_set(std::move(found));
+  return {fmt::format("{0} is an input of {1}, and this is {2}; run it with {1}, or give {2} an input of its own", path,
+                      other, name_of_program())};
+}
+
+error error_of_set(error found) {
+  constexpr std::string_view start = "--set ";
+  const std::string_view text = found.message;
+  if (!text.starts_with(start) || text.find(": unknown key") == text.npos) return found;
+  const std::string_view key = text.substr(start.size(), text.find('=') - start.size());
+  const std::string_view section = key.substr(0, key.find('.')), own = name_of_program();
+  if (has_section(own, section) && own != "plx-star") return found;
+  for (const recognized& other : inputs_of)
+    if (other.program != own && (contains(other.marks, section) || contains(other.marks, key)))
+      return {fmt::format("{}; it is an option of {}, and this is {}", text, other.program, own)};
+  return found;
 }
 
 int answer(const std::string& text, int code) {

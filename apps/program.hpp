@@ -48,6 +48,8 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
 /// Returns `found`, the error of reading an input, or, if the file is an input of another program (plx-star, plx-dca,
 /// plx-parquet), an error that names that program.
 error error_of_input(const std::string& path, error found);
+/// Returns `found`, the error of a --set, or, if its key is unknown and one of another program, an error that names it.
+error error_of_set(error found);
 
 /// print_answer(); in a job only the first process writes.
 int answer(const std::string& text, int code = finished);

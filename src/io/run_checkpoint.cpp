@@ -114,10 +114,10 @@ result<void> same_options(const config_table& before, const config_table& now, s
     const std::string key = lines[i].substr(0, end);
     if (std::find(may_change.begin(), may_change.end(), std::string_view(key)) != may_change.end()) continue;
     return error{
-        fmt::format("{}{}: a resumed run cannot change it; expected {}, as in the checkpoint, found {}; change only "
-                    "{}, or start a new run with this option",
+        fmt::format("{}{}: expected {}, with which the run was begun, found {}; a resumed run cannot change this "
+                    "option{}: leave it as it was, or start a new run",
                     where, key, old_lines[i].substr(old_lines[i].find(" = ") + 3), lines[i].substr(end + 3),
-                    fmt::join(may_change, ", "))};
+                    may_change.empty() ? "" : fmt::format(", only {}", fmt::join(may_change, ", ")))};
   }
   return {};
 }

@@ -141,7 +141,10 @@ result<void> read_arguments(config_table& t, int& argc, char** argv) {
       std::vector<std::string> options;
       for (const std::string& k : known) options.push_back(std::string(prefix) + k.substr(section.size()));
       const std::string found(argument.substr(0, prefix.size() + equals));
-      return error{fmt::format("unknown option '{}'{}", found, did_you_mean(found, options))};
+      // The name that others use, and that messages of the runtime use for what it sets.
+      const std::string near =
+          key == "plx.workers" ? fmt::format("; did you mean '{}threads'?", prefix) : did_you_mean(found, options);
+      return error{fmt::format("unknown option '{}'{}", found, near)};
     }
     std::string value(equals == text.size() ? "1" : text.substr(equals + 1));
     if (key == "plx.print-counter") value = printed += (printed.empty() ? "" : ",") + value;
@@ -261,9 +264,9 @@ std::vector<std::string> mistyped_variables(const char* const* environment) {
     const std::string_view text = *v;
     const std::string name(text.substr(0, text.find('=')));
     if (!name.starts_with("PLX_") || std::find(known.begin(), known.end(), name) != known.end()) continue;
-    const std::string near = nearest(name, known);
+    const std::string near = name == "PLX_WORKERS" ? "PLX_THREADS" : nearest(name, known);
     // Programs may use the same prefix for their own variables: only a difference of a letter or two is reported.
-    if (near.empty() || edit_distance(name, near) > (name.size() < 12 ? 1u : 2u)) continue;
+    if (near.empty() || (name != "PLX_WORKERS" && edit_distance(name, near) > (name.size() < 12 ? 1u : 2u))) continue;
     lines.push_back(fmt::format("the environment variable {} is not known; did you mean {}?", name, near));
   }
   return lines;

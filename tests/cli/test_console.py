@@ -85,6 +85,10 @@ INPUTS = {
 }
 
 
+def foreign(path, other, own) -> str:
+    return f"{path} is an input of {other}, and this is {own}; run it with {other}, or give {own} an input of its own\n"
+
+
 @pytest.mark.parametrize("name", SOLVERS)
 def test_an_input_of_another_program_is_one_line(tmp_path, name):
     for other, paths in INPUTS.items():
@@ -94,7 +98,7 @@ def test_an_input_of_another_program_is_one_line(tmp_path, name):
                 assert done.returncode == 0, done
             else:
                 assert done.returncode == 2 and not done.stdout, done
-                assert done.stderr == f"{name}: {path} is an input of {other}: expected one of {name}\n"
+                assert done.stderr == f"{name}: {foreign(path, other, name)}"
     assert not list(tmp_path.iterdir())
 
 
@@ -104,7 +108,7 @@ def test_an_input_with_an_error_is_still_that_of_its_program(tmp_path):
     assert done.returncode == 2 and "unknown key 'model.uu'; did you mean 'model.u'?" in done.stderr
     (tmp_path / "dotted.toml").write_text("grid.frequencies = [4]  # of plx-parquet\n")
     done = built("plx-dca").run(tmp_path, "dotted.toml")
-    assert done.stderr == "plx-dca: dotted.toml is an input of plx-parquet: expected one of plx-dca\n"
+    assert done.stderr == f"plx-dca: {foreign('dotted.toml', 'plx-parquet', 'plx-dca')}"
     # A section of its own keeps an input that of its program, also if a key or section of another is in it.
     (tmp_path / "in.toml").write_text("[model]\nu = 3\ntemperature = 1\n[cluster]\nname = '2x2'\n")
     done = built("plx-dca").run(tmp_path, "in.toml")
@@ -121,7 +125,19 @@ def test_an_input_with_an_error_is_still_that_of_its_program(tmp_path):
     (tmp_path / "dca.json").write_text("{}")
     for name in ("plx-star", "plx-parquet"):
         done = built(name).run(tmp_path, "dca.json")
-        assert done.stderr == f"{name}: dca.json is an input of plx-dca: expected one of {name}\n"
+        assert done.stderr == f"{name}: {foreign('dca.json', 'plx-dca', name)}"
+
+
+def test_an_option_of_another_program_is_named(tmp_path):
+    for name, setting, other in (
+        ("plx-dca", "hydro.cfl=0.3", "plx-star"),
+        ("plx-star", "solver.walkers=3", "plx-dca"),
+        ("plx-parquet", "mesh.max_level=1", "plx-star"),
+    ):
+        done = built(name).run(tmp_path, ROOT / INPUTS[name][0], "--set", setting, "--validate")
+        assert done.returncode == 2 and f"; it is an option of {other}, and this is {name}\n" in done.stderr, done
+    done = built("plx-dca").run(tmp_path, ROOT / INPUTS["plx-dca"][0], "--set", "model.uu=3", "--validate")
+    assert "did you mean 'model.u'?" in done.stderr and "option of" not in done.stderr, done
 
 
 @pytest.mark.parametrize("name, task", [("plx-dca", "qmc/run"), ("plx-parquet", "parquet/run")])

@@ -41,7 +41,8 @@ def folder(tmp_path):
 def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     done = run(folder, "in.toml", "--out", "one", "--threads", "1")
     assert done.returncode == 0, done.stderr
-    assert "GB of memory" in done.stderr and "eigenvalue" in done.stderr and done.stdout.count("iterations\n") == 3
+    assert "GB of memory" in done.stderr and "eigenvalue" in done.stderr and done.stdout.count("iterations, residual ") == 3
+    assert done.stdout.endswith("finished: one/ (plot it with ./plx report one)\n"), done.stdout
     assert done.stdout.count("extrapolated ") == 5 and ", exact " in done.stdout
     result = json.loads((folder / "one/result.json").read_text())
     assert result["complete"] and [r["frequencies"] for r in result["runs"]] == [2, 3, 4]

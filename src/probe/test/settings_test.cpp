@@ -72,17 +72,19 @@ std::string error_of(const char* argument) {
 
 TEST(Settings, AMistypedVariableIsReportedWithTheNearestOne) {
   const char* const environment[] = {
-      "HOME=/",     "PLX_PROFLE=1", "PLX_PROFILE=1", "PLX_TRACE_BUGDET=0.1", "PLX_REPORT_HAGN=1", "PLX_OF_A_PROGRAM=2",
-      "PLXTRACE=1", nullptr};
+      "HOME=/",     "PLX_PROFLE=1",  "PLX_PROFILE=1", "PLX_TRACE_BUGDET=0.1", "PLX_REPORT_HAGN=1", "PLX_OF_A_PROGRAM=2",
+      "PLXTRACE=1", "PLX_WORKERS=2", nullptr};
   const std::vector<std::string> expected{
       "the environment variable PLX_PROFLE is not known; did you mean PLX_PROFILE?",
       "the environment variable PLX_TRACE_BUGDET is not known; did you mean PLX_TRACE_BUDGET?",
-      "the environment variable PLX_REPORT_HAGN is not known; did you mean PLX_REPORT_HANG?"};
+      "the environment variable PLX_REPORT_HAGN is not known; did you mean PLX_REPORT_HANG?",
+      "the environment variable PLX_WORKERS is not known; did you mean PLX_THREADS?"};
   EXPECT_EQ(mistyped_variables(environment), expected);
 }
 
 TEST(Settings, ErrorsSuggestTheNearestKey) {
   EXPECT_EQ(error_of("--plx:trase=1"), "unknown option '--plx:trase'; did you mean '--plx:trace'?");
+  EXPECT_EQ(error_of("--plx:workers=2"), "unknown option '--plx:workers'; did you mean '--plx:threads'?");
   EXPECT_NE(error_of("--plx:trase=1").find("trace"), std::string::npos) << error_of("--plx:trase=1");
 }
 

@@ -1,10 +1,12 @@
 #include "star/driver/options.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "base/config.hpp"
+#include "base/text.hpp"
 #include "io/run_json.hpp"
 #include "star/gravity/self_gravity.hpp"
 #include "star/hydro/stage.hpp"
@@ -131,10 +133,13 @@ result<std::string> chosen_problem(result<std::string> in_file, const std::strin
   if (!in_file) return in_file.error();
   const std::string set = assigned_problem(sets);
   const std::string name = set.empty() ? *in_file : set;
-  if (!name.empty()) return name;
-  std::string known;
-  for (const std::string& p : problem_names()) known += (known.empty() ? "" : ", ") + p;
-  return error{fmt::format("{}: problem.name is missing; expected one of {}", where, known)};
+  const std::vector<std::string> known = problem_names();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return name;
+  const std::string expected = fmt::format("expected one of {}", fmt::join(known, ", "));
+  if (name.empty()) return error{fmt::format("{}: problem.name is missing; {}", where, expected)};
+  const std::string from =
+      set.empty() ? fmt::format("{}: problem.name", where) : fmt::format("--set problem.name={}", set);
+  return error{fmt::format("{}: {}; found '{}'{}", from, expected, name, did_you_mean(name, known))};
 }
 
 }  // namespace
@@ -179,7 +184,7 @@ result<std::unique_ptr<input>> input::from_file(const std::string& path, const s
   auto name = chosen_problem(peek_string(path, problem_key), path, sets);
   if (!name) return name.error();
   auto in = make(*name);
-  if (!in) return error{path + ": " + in.error().message};
+  if (!in) return in;
   if (auto loaded = in.value()->table.load_file(path); !loaded) return loaded.error();
   if (auto done = in.value()->apply(sets); !done) return done.error();
   return in;
@@ -190,7 +195,7 @@ result<std::unique_ptr<input>> input::from_text(std::string_view text, const std
   auto chosen = chosen_problem(peek_string_in_text(text, name, problem_key), name, sets);
   if (!chosen) return chosen.error();
   auto in = make(*chosen);
-  if (!in) return error{name + ": " + in.error().message};
+  if (!in) return in;
   if (auto loaded = in.value()->table.load_text(text, name); !loaded) return loaded.error();
   if (auto done = in.value()->apply(sets); !done) return done.error();
   return in;

@@ -11,8 +11,11 @@
 namespace plx::star {
 namespace {
 
+using testing::AllOf;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
+using testing::StartsWith;
 
 const char* const text = "[problem]\nname = \"sod\"\n[mesh]\nroot_blocks = [2, 1, 1]\nupper = [2.0, 1.0, 1.0]\n";
 
@@ -33,7 +36,10 @@ TEST(Input, TheProblemCanBeSet) {
   EXPECT_TRUE(input::from_text("", "t", {"problem.name=\"sedov\""}));
   const auto unknown = input::from_text(text, "t", {"problem.name=sedof"});
   ASSERT_FALSE(unknown);
-  EXPECT_THAT(unknown.error().message, HasSubstr("sedov"));
+  EXPECT_THAT(unknown.error().message, StartsWith("--set problem.name=sedof: expected one of advection, "));
+  EXPECT_THAT(unknown.error().message, EndsWith("; found 'sedof'; did you mean 'sedov'?"));
+  EXPECT_THAT(input::from_text("[problem]\nname = \"sodd\"\n", "t", {}).error().message,
+              AllOf(StartsWith("t: problem.name: expected one of "), EndsWith("; found 'sodd'; did you mean 'sod'?")));
 }
 
 TEST(Input, RefusesInconsistentOptions) {
