@@ -472,6 +472,26 @@ def test_the_lock_of_the_example_of_plx_exec_is_named(tmp_path):
     require("the example", measure, holds)
 
 
+GOMP = PROGRAM.parent / "gomp_program"
+
+
+@pytest.mark.skipif(not (PLX_EXEC.exists() and GOMP.exists()), reason="plx-exec or gomp_program is not built")
+def test_unequal_parts_of_a_region_of_openmp_are_named(tmp_path):
+    """One thread of GCC's OpenMP waits in a barrier while the other computes: no lack of cores, and no work of the first."""
+
+    def measure() -> dict:
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        settings = {**os.environ, "OMP_WAIT_POLICY": "passive"}
+        _, valid = watched([PLX_EXEC, "-d", "-q", "-o", tmp_path / "run", GOMP], env=settings, preexec_fn=raise_priority)
+        return {**json.loads(parallax("diagnose", "--json", tmp_path / "run")), "valid": valid}
+
+    def holds(diagnosis: dict) -> bool:
+        found = diagnosis["findings"][0]
+        return found["id"] == "serial" and '"omp parallel in unequal_regions"' in found["text"] and found["share"] > 0.25
+
+    require("a program with OpenMP", measure, holds)
+
+
 @pytest.mark.skipif(not PLX_EXEC.exists(), reason=f"{PLX_EXEC} is not built")
 @pytest.mark.parametrize("diagnose", [["-d"], []])
 def test_threads_at_the_end_of_a_run_do_not_shorten_it(tmp_path, diagnose):
