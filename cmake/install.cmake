@@ -80,10 +80,6 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_SYSTEM_PROCESSOR MATCHES "x86_6
    CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 18)
   set(pc_stack_option " -fstack-clash-protection")
 endif()
-set(pc_stack)  # see plx_touch_every_page() in plx_library.cmake
-if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" OR CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-  set(pc_stack " -fstack-clash-protection")
-endif()
 configure_file(cmake/parallax.pc.in ${PROJECT_BINARY_DIR}/generated/parallax.pc.in @ONLY)
 configure_file(cmake/parallax-probe.pc.in ${PROJECT_BINARY_DIR}/generated/parallax-probe.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/generated/parallax-probe.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

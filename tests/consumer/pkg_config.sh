@@ -6,6 +6,11 @@ export PKG_CONFIG_PATH
 pkg-config --print-errors --exists 'parallax >= 0.1'
 flags=$(pkg-config --cflags --libs parallax)
 echo "parallax.pc says: $flags"
+# Without this option, a large frame of a task could step over the guard below its stack.
+page_option=-fstack-clash-protection
+if "$1" -Werror $page_option -x c++ -c /dev/null -o /dev/null 2> /dev/null; then
+  echo "$flags" | grep -q -e $page_option
+fi
 # shellcheck disable=SC2086 # word splitting is intended
 "$1" -std=c++20 $2 "$4" -o "$5" $flags
 "$5"
