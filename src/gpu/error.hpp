@@ -16,7 +16,7 @@ enum class failure : std::uint8_t {
   out_of_memory,   // of the device, or of pinned host memory
   no_driver,       // the device driver is not installed
   driver_too_old,  // older than the toolkit that this program was built with requires
-  no_device,       // the driver finds no device
+  no_device,       // the driver finds no device, or none of this number
   device_lost,     // the device is unusable for the rest of the process: a kernel has crashed, or the device is gone
   unsupported,     // not supported by the backend or the device
   wrong_use,       // an argument that is invalid on every device

@@ -16,14 +16,26 @@ namespace plx::gpu::detail {
 
 using plx::detail::spin_guard;
 
+namespace {
+
+// Why a device could not be opened.
+error open_error(const backend& b, const outcome& o, int index) {
+  int n = 0;
+  if (b.kind_of(o.code) != failure::no_device || !b.count(b, n) || n == 0)
+    return make_error(b, o, "", std::to_string(index));
+  return error({failure::no_device, o.code, o.call, "",
+                fmt::format("{}: device {} does not exist; the machine has {} ({})", b.name, index, n,
+                            n == 1 ? "number 0" : fmt::format("numbers 0 to {}", n - 1))});
+}
+
+}  // namespace
+
 device_core::device_core(runtime& r, const backend& b, int i, device_options o)
     : rt(r), table(b), index(i), options(o), label(std::to_string(i)) {
-  const auto checked = [this](const outcome& result) {
-    if (!result) throw make_error(table, result, "", label);
-  };
-  checked(table.open(table, index, native));
+  if (const outcome opened = table.open(table, index, native); !opened) throw open_error(table, opened, index);
   try {
-    checked(table.describe(native, info));
+    if (const outcome described = table.describe(native, info); !described)
+      throw make_error(table, described, "", label);
     label = fmt::format("{} ({})", index, info.name);
   } catch (...) {
     table.close(native);

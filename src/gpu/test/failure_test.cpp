@@ -1,4 +1,5 @@
 // Failures: each gives a message of one line, fails the work that depends on it, and hangs nothing.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -7,6 +8,7 @@
 #include <cstdlib>
 #include <random>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "gpu/aggregating_executor.hpp"
@@ -167,8 +169,25 @@ TEST(failure, opening_a_device_reports_driver_errors) {
     EXPECT_EQ(e.kind(), kind) << e.what();
     EXPECT_THAT(e.what(), Not(HasSubstr("\n")));
   }
-  cpu::testing_backend b({});
-  EXPECT_THROW(device(rt, b.get(), 7), error);
+}
+
+TEST(failure, a_device_number_that_is_too_large_is_named_with_the_numbers_that_exist) {
+  plx::runtime rt({.workers = 1, .bind = false});
+  for (const auto& [devices, index, text] :
+       {std::tuple(1, 1, "cpu: device 1 does not exist; the machine has 1 (number 0)"),
+        {2, -1, "cpu: device -1 does not exist; the machine has 2 (numbers 0 to 1)"},
+        {0, 0, "; the driver finds no device (check that it is visible to this process)"}}) {
+    cpu::testing_backend b({.devices = devices});
+    const error e = error_by([&] { device d(rt, b.get(), index); });
+    EXPECT_EQ(e.kind(), failure::no_device);
+    EXPECT_THAT(e.what(), HasSubstr(text));
+  }
+  for (const backend* b : backends()) {  // those whose machine has devices
+    const int n = device_count(*b);
+    if (n == 0) continue;
+    EXPECT_THAT(error_by([&] { device d(rt, *b, n); }).what(),
+                HasSubstr(fmt::format("{}: device {} does not exist; the machine has {} (number", b->name, n, n)));
+  }
 }
 
 // Behaves like backends whose kernels read items from device-accessible memory.
