@@ -27,7 +27,7 @@ struct hashed_keys {
 
   /// The cell of the key, or the free cell in which it would be inserted.
   hashed_key_cell& find(std::uint64_t key) const noexcept {
-    std::size_t i = (key * 0x9e3779b97f4a7c15ull) >> 20;  // Knuth's multiplicative hash, upper bits
+    std::size_t i = (key * 0x9e3779b97f4a7c15ull) >> 43;  // Knuth's multiplicative hash, the upper 21 bits
     for (;; ++i) {
       hashed_key_cell& c = cells[i & mask];
       const std::uint64_t there = c.key.load(std::memory_order_relaxed);
@@ -40,7 +40,7 @@ struct hashed_keys {
 
 namespace {
 constexpr std::size_t first_capacity = 1u << 10;
-constexpr std::size_t last_capacity = 1u << 21;
+constexpr std::size_t last_capacity = 1u << 21;  // the bits of a hash
 }  // namespace
 
 worker_log::~worker_log() {

@@ -97,6 +97,32 @@ TEST(CounterRegistry, AFunctionMayReadOtherCountersButNotItsOwn) {
   EXPECT_EQ(problem(r, "/c/self"), "cannot read '/c/self': cannot read '/c/self': its value depends on itself");
 }
 
+/// Two threads, each in the function of a counter that reads the other's: one of the inner readings fails, the other
+/// waits for it; none waits for ever.
+TEST(CounterRegistry, CountersThatReadEachOtherOnTwoThreadsDependOnThemselves) {
+  counter_registry r;
+  std::atomic<int> inside{0}, refused{0};
+  const auto reads = [&](const char* other) {
+    return [&, other]() -> double {
+      ++inside;
+      while (inside < 2) std::this_thread::yield();
+      const auto v = r.query(other);
+      const bool circular = !v && v.error().message.find("its value depends on itself") != std::string::npos;
+      if (circular) ++refused;
+      return circular ? 1 : v ? v->at(0).value : -1;
+    };
+  };
+  const registration a = r.add({"/a/x"}, reads("/b/y")), b = r.add({"/b/y"}, reads("/a/x"));
+  const counter_handle x = r.find("/a/x").value(), y = r.find("/b/y").value();
+  for (int round = 0; round < 50; ++round) {
+    inside = refused = 0;
+    std::thread second([&] { EXPECT_EQ(y.value(), 1); });
+    EXPECT_EQ(x.value(), 1);
+    second.join();
+    EXPECT_GE(refused, 1);
+  }
+}
+
 /// The wrong part is determined in order: the object, the name, the instance, the parameters.
 TEST(CounterRegistry, TheNearestNameIsSuggestedForAnyWrongPart) {
   counter_registry r;

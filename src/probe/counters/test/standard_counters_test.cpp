@@ -65,6 +65,25 @@ TEST(StandardCounters, RecorderCountersHaveKnownAnswers) {
   }
 }
 
+TEST(StandardCounters, WaitsFromReadyToStartAndCostsAreReadByName) {
+  recorder rec(2);
+  counter_registry r;
+  const auto keep = add_recorder_counters(r, rec);
+  for (const plx::ticks wait : {1000, 1000, 1000, 1000, 500000}) rec.worker(1).ready_wait(wait);
+  const double tick = 1 / plx::ticks_per_second();
+  const auto of = [&](const std::string& name) { return value(r, "/threads{locality#0/total}/ready-wait/" + name); };
+  EXPECT_NEAR(of("mean"), 504000.0 / 5 * tick, 1e-6 * tick);
+  EXPECT_NEAR(of("max"), 500000 * tick, 1e-6 * tick);
+  EXPECT_NEAR(of("median"), 1500 * tick, 501 * tick);  // upper bounds, exact to a factor of 2
+  EXPECT_NEAR(of("p99"), 750000 * tick, 250001 * tick);
+  EXPECT_EQ(value(r, "/probe/costs/lost"), 0);
+  const std::uint64_t held = std::uint64_t{1} << 20;  // large keys of a worker, by docs/probe.md
+  for (std::uint64_t i = 0; i < held + 100; ++i)
+    rec.worker(0).record({.name = 1, .key = (i + 1) << 40, .begin = 0, .end = 1});
+  EXPECT_EQ(value(r, "/probe/costs/lost"), static_cast<double>(rec.costs_lost()));
+  EXPECT_GE(value(r, "/probe/costs/lost"), 100);
+}
+
 /// After a reset, a quotient covers only the time since then; it is not a difference of quotients.
 TEST(StandardCounters, QuotientsAreResetInBothParts) {
   recorder rec(1);
