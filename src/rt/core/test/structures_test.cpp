@@ -1,11 +1,16 @@
 // The scheduler's building blocks alone: deque, timers, pool, stacks.
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <random>
 #include <set>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rt/core/deque.hpp"
@@ -14,6 +19,18 @@
 #include "rt/core/task.hpp"
 #include "rt/core/timer_queue.hpp"
 #include "rt/core/topology.hpp"
+
+namespace {
+/// Called by the next call of mprotect() on this thread.
+constinit thread_local const std::function<void()>* on_mprotect = nullptr;
+}  // namespace
+#if !defined(PLX_ASAN) && !defined(PLX_TSAN)
+/// In place of the C library's.
+extern "C" int mprotect(void* at, std::size_t bytes, int how) noexcept {
+  if (on_mprotect != nullptr) (*std::exchange(on_mprotect, nullptr))();
+  return static_cast<int>(::syscall(SYS_mprotect, at, bytes, how));
+}
+#endif
 
 namespace {
 
@@ -142,6 +159,30 @@ TEST(stack_pool, several_threads_get_and_put) {
     });
   for (auto& t : threads) t.join();
   EXPECT_LE(pool.total(), 4096u);
+}
+
+// While a pool grows, other threads put stacks into it and take them: they do not wait for system calls.
+TEST(stack_pool, others_put_and_get_while_it_grows) {
+#if defined(PLX_ASAN) || defined(PLX_TSAN)
+  GTEST_SKIP() << "mprotect() is the sanitizer's";
+#endif
+  stack_pool pool(16384);
+  std::vector<stack> mine{pool.get()};
+  const std::size_t before = pool.total();
+  int calls = 0;
+  const std::function<void()> another = [&] {
+    ++calls;
+    std::thread([&] {
+      pool.put(mine.back());
+      mine.back() = pool.get();
+    }).join();
+  };
+  on_mprotect = &another;
+  for (std::size_t i = mine.size(); i < before + 1; ++i) mine.push_back(pool.get());
+  on_mprotect = nullptr;
+  EXPECT_GT(pool.total(), before);
+  EXPECT_TRUE(calls == 1 || !mine.back().guarded);
+  for (const stack& s : mine) pool.put(s);
 }
 
 // More stacks than the kernel has map entries for guard pages (65,530 by default, two for each): the pool
