@@ -1,6 +1,6 @@
 // Threads with known numbers of waits: the counts are exact because each wait is enforced. The output does not depend
-// on measurement. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, running,
-// computing, last_thread]
+// on measurement. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, forks,
+// running, computing, last_thread]
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -179,6 +179,26 @@ int end(const std::string& how) {
     int status = 0;
     waitpid(child, &status, 0);
     std::printf("child ended with %d\n", WEXITSTATUS(status));
+  }
+  if (how == "forks") {  // while other threads hold and wait for locks, also those of the measurement
+    static std::mutex often;
+    for (int i = 0; i < 2; ++i)
+      std::thread([] {
+        for (;;) const std::lock_guard lock(often);
+      }).detach();
+    int ended = 0;
+    for (int i = 0; i < 100; ++i) {
+      const pid_t child = fork();
+      if (child == 0) {
+        alarm(60);  // ends a child that hangs
+        std::thread([] { std::free(std::malloc(100)); }).join();
+        _exit(6);
+      }
+      int status = 0;
+      waitpid(child, &status, 0);
+      ended += WIFEXITED(status) && WEXITSTATUS(status) == 6 ? 1 : 0;
+    }
+    std::printf("%d of 100 children ended\n", ended);
   }
   if (how == "vfork") {
     const pid_t child = vfork();

@@ -129,6 +129,12 @@ TEST(PlxExec, AChildOfForkIsNotMeasured) {
   check_threads(folder);  // without the child's thread
 }
 
+TEST(PlxExec, ChildrenOfForksWhileLocksAreContendedDoNotHang) {
+  const outcome o = run("exec timeout --signal=KILL 300 %BIN%/plx-exec -q -o " + fresh_folder() + " %BIN%/locks forks");
+  EXPECT_EQ(o.exit_code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("100 of 100 children ended"));
+}
+
 TEST(PlxExec, TheProgramsSignalHandlersWork) {
   EXPECT_THAT(measure(fresh_folder(), "%BIN%/locks signals").out, HasSubstr("signals 1 1 1"));
 }
