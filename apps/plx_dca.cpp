@@ -76,9 +76,16 @@ std::string transition_of(const qmc::dca_outcome& done) {
   return "no T_c: lambda_d stays below 1\n";
 }
 
-int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const std::string& folder) {
-  std::string text;
-  if (done.transition || (o.pair_frequencies > 0 && !done.stopped)) text = transition_of(done);
+// The line about the rate; empty if no iteration was completed.
+std::string rate_of(double per_second, std::size_t workers) {
+  if (per_second == 0) return {};
+  return fmt::format("{:.6g} measurements per second, {:.6g} per core ({}, warm-up included)\n", per_second,
+                     per_second / static_cast<double>(workers), plural(workers, "worker"));
+}
+
+int report_end(const qmc::dca_outcome& done, const qmc::dca_options& o, const std::string& folder,
+               std::string text = {}) {
+  if (done.transition || (o.pair_frequencies > 0 && !done.stopped)) text = transition_of(done) + text;
   if (done.stopped) text += fmt::format("stopped; continue with plx-dca --resume {}\n", printable(folder));
   return answer(text, done.stopped ? interrupted : finished);
 }
@@ -94,12 +101,12 @@ struct run_plan {
 
 // A TOML file, or an input of DCA++.
 result<void> load_input(const std::string& path, config_table& table) {
-  if (!path.ends_with(".json")) {
-    if (auto r = table.load_file(path); !r) return app::error_of_input(path, r.error());
-    return {};
-  }
   const auto text = read_file(path);
   if (!text) return text.error();
+  if (!path.ends_with(".json")) {
+    if (auto r = table.load_text(*text, path); !r) return app::error_of_input(path, *text, r.error());
+    return {};
+  }
   const auto input = qmc::read_dca_json(*text, path);
   if (!input) return input.error();
   for (const auto& assignment : input->assignments)
@@ -209,7 +216,7 @@ run_end solve(const command_line& c, run_plan& plan, const app::run_record& reco
   const auto recorded = record.write(status, failure.empty() ? watch.warnings() : failure);
   if (!failure.empty()) return {done ? app::wrong_input : failed, failure};
   if (!recorded) return {app::wrong_input, recorded.error().message};
-  return {report_end(*done, plan.options, plan.folder), {}};
+  return {report_end(*done, plan.options, plan.folder, rate_of(watch.measurements_per_s(), workers)), {}};
 }
 
 // Changes nothing in the folder.

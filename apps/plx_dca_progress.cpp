@@ -77,6 +77,8 @@ void dca_progress_display::began(const qmc::dca_iteration& now, int iterations) 
 
 void dca_progress_display::iterated(const qmc::dca_iteration& i) {
   monitor_.iterated(i);
+  measurements_ += static_cast<double>(options_.measurements);
+  seconds_ += i.seconds;
   clear_line();
   keep(out_.add(i));
   auto unreported = i;

@@ -81,6 +81,17 @@ def test_a_run_writes_its_tables_and_its_config_repeats_it(folder):
     assert run(folder, "in.toml", "--out", "one").returncode == 2
 
 
+def test_the_end_prints_measurements_per_second_and_core(folder):
+    done = run(folder, "in.toml", "--out", "one", "--threads", "3", "--quiet")
+    seconds = [float(row["seconds"]) for row in rows(folder / "one/iterations.csv")]  # rounded to 1 ms
+    words = done.stdout.splitlines()[-1].split()
+    assert 80 * len(seconds) / float(words[0]) == pytest.approx(sum(seconds), abs=1e-3 * len(seconds))
+    assert float(words[4]) == pytest.approx(float(words[0]) / 3, rel=1e-4)
+    assert words[1:4] + words[5:] == "measurements per second, per core (3 workers, warm-up included)".split()
+    # A run with nothing left to do measures nothing.
+    assert "measurements per second" not in run(folder, "--resume", "one").stdout
+
+
 def test_the_report_shows_a_run(folder):
     assert run(folder, "in.toml", "--out", "one", "--quiet").returncode == 0
     summary = json.loads((folder / "one/run.json").read_text())

@@ -8,6 +8,7 @@ import contextlib
 import csv
 import json
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
@@ -90,7 +91,13 @@ def test_any_number_of_processes_gives_the_same_bits(folder, reference):
         assert done.returncode == 0, done.stderr
         assert results(folder / f"out{n}") == reference
         with (folder / f"out{n}/iterations.csv").open() as file:
-            assert all((float(row["exchanged_mb"]) > 0) == (n > 1) for row in csv.DictReader(file))
+            iterations = list(csv.DictReader(file))
+        assert all((float(row["exchanged_mb"]) > 0) == (n > 1) for row in iterations)
+        # Measurements of all processes per second, and per core of all processes.
+        rate, core = re.search(r"([\d.e+]+) measurements per second, ([\d.e+]+) per core", done.stdout).groups()
+        measured_s = sum(float(row["seconds"]) for row in iterations)  # each is rounded to 1 ms
+        assert 200 * len(iterations) / float(rate) == pytest.approx(measured_s, abs=1e-3 * len(iterations))
+        assert float(core) == pytest.approx(float(rate) / (n * workers), rel=1e-4)
 
 
 def test_distributed_functions_of_two_particles_have_the_same_bits(folder):
