@@ -42,7 +42,7 @@ class dca_progress_display final : public qmc::dca_observer {
   std::shared_ptr<qmc::monte_carlo_progress> progress() override { return monitor_.walkers(); }
   /// Ends the line within an iteration.
   void finish();
-  /// Of all localities, over the iterations that were completed, warm-up included; 0 before the first.
+  /// The rate of all localities over the iterations that were completed, warm-up included; 0 before the first.
   [[nodiscard]] double measurements_per_s() const { return seconds_ > 0 ? measurements_ / seconds_ : 0; }
   /// All warnings of this run, for its summary.
   [[nodiscard]] const std::string& warnings() const { return warnings_; }
@@ -64,9 +64,9 @@ class dca_progress_display final : public qmc::dca_observer {
   std::optional<error> failure_;
   double measurements_ = 0, seconds_ = 0;  // of all iterations
   int iterations_ = 1;                     // of the temperature
-  int warned_of_drift_ = -1;  // the last temperature with a warning about rounding errors: one is enough
-  std::mutex mutex_;          // of the line within an iteration; between iterations none is printed
-  bool open_ = false;         // it is displayed
+  int warned_of_drift_ = -1;               // the last temperature with a warning about rounding errors: one is enough
+  std::mutex mutex_;                       // of the line within an iteration; between iterations none is printed
+  bool open_ = false;                      // it is displayed
   std::shared_ptr<void> timer_;
 };
 
