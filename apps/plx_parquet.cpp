@@ -14,6 +14,7 @@
 #include <string>
 #include <utility>
 
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
 #include "io/run_json.hpp"
@@ -306,7 +307,9 @@ result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, con
   if (!c.resume.empty()) return plan_of_resumed(c, o, table);
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/parquet/2x2.toml; plx-parquet --help lists the options"};
-  if (auto r = table.load_file(c.input); !r) return app::error_of_input(c.input, r.error());
+  const auto text = read_file(c.input);
+  if (!text) return text.error();
+  if (auto r = table.load_text(*text, c.input); !r) return app::error_of_input(c.input, *text, r.error());
   const std::string before = table.toml();
   for (const auto& s : c.sets)
     if (auto r = table.set(s); !r) return r.error();

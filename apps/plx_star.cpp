@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/build_info.hpp"
+#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "console.hpp"
@@ -63,13 +64,18 @@ void declare(CLI::App& app, command_line& c) {
   model->callback([&c] { c.makes_model = true; });
 }
 
-result<std::unique_ptr<star::input>> read_input(const command_line& c, const star::resume_point& from) {
+/// `text`: of the input file, which is read once, because it may be a pipe.
+result<std::unique_ptr<star::input>> read_input(const command_line& c, const star::resume_point& from,
+                                                std::string& text) {
   if (!from.checkpoint.empty()) return star::input_of_resumed(from.checkpoint, from.folder, c.input, c.sets, c.allowed);
   if (!c.allowed.empty()) return error{"--allow-change: expected --resume with it"};
   if (c.input.empty())
     return error{"expected an input file, e.g. inputs/sedov.toml; plx-star --help lists the options"};
-  auto in = star::input::from_file(c.input, c.sets);
-  if (!in) return app::error_of_input(c.input, in.error());
+  auto read = read_file(c.input);
+  if (!read) return read.error();
+  text = *std::move(read);
+  auto in = star::input::from_text(text, c.input, c.sets);
+  if (!in) return app::error_of_input(c.input, text, in.error());
   return in;
 }
 
@@ -82,7 +88,8 @@ struct run_plan {
 };
 
 /// The options that differ from the input file's, or for a resumed run from the checkpoint's, for run.json.
-result<std::string> changed_options_of(const command_line& c, const star::resume_point& from, const star::input& in) {
+result<std::string> changed_options_of(const command_line& c, const star::resume_point& from, const star::input& in,
+                                       const std::string& text) {
   const std::string now = in.table.toml();
   if (!from.checkpoint.empty()) {
     const auto checkpoint = mesh::read_checkpoint(from.checkpoint);
@@ -90,10 +97,10 @@ result<std::string> changed_options_of(const command_line& c, const star::resume
     return changed_options_json(from.folder, option_changes(checkpoint->state.options, now), "--resume");
   }
   // The problem decides which options exist.
-  const auto file = star::input::from_file(c.input, {"problem.name=" + in.problem_name});
+  const auto file = star::input::from_text(text, c.input, {"problem.name=" + in.problem_name});
   if (!file) return file.error();
   std::vector<option_change> changes = option_changes(file.value()->table.toml(), now);
-  const auto problem = peek_string(c.input, "problem.name");
+  const auto problem = peek_string_in_text(text, c.input, "problem.name");
   if (problem && *problem != in.problem_name)
     changes.push_back({"problem.name", fmt::format("\"{}\"", *problem), fmt::format("\"{}\"", in.problem_name)});
   return changed_options_json("", changes, "--set");
@@ -132,7 +139,8 @@ result<run_plan> prepare(const command_line& c) {
     if (!found) return found.error();
     from = *std::move(found);
   }
-  auto in = read_input(c, from);
+  std::string text;
+  auto in = read_input(c, from, text);
   if (!in) return in.error();
   run_plan w;
   w.in = *std::move(in);
@@ -141,7 +149,7 @@ result<run_plan> prepare(const command_line& c) {
   if (!setup) return setup.error();
   w.setup = *std::move(setup);
   w.request = request_of(c, from, w.in->problem_name);
-  auto changed = changed_options_of(c, from, *w.in);
+  auto changed = changed_options_of(c, from, *w.in, text);
   if (!changed) return changed.error();
   w.request.changed_options = *std::move(changed);
   w.complete = in_place && is_complete(from, *w.in, *w.setup);
@@ -210,7 +218,8 @@ int go(const command_line& c, const runtime_options& options, const result<run_p
 }
 
 int make_model(const command_line& c, runtime_options options) {
-  auto in = read_input(c, {});
+  std::string text;
+  auto in = read_input(c, {}, text);
   if (!in) return complain(in.error().message);
   if (const auto setup = in.value()->prepare(); !setup) return complain(setup.error().message);
   if (c.threads != 0) options.workers = c.threads;

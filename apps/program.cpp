@@ -188,11 +188,9 @@ result<void> read_command(CLI::App& app, runtime_options& options, int argc, cha
   return {};
 }
 
-error error_of_input(const std::string& path, error found) {
-  const auto text = read_file(path);
-  if (!text) return found;
+error error_of_input(const std::string& path, std::string_view text, error found) {
   const bool of_dca_plus_plus = path.ends_with(".json");  // read by plx-dca alone
-  const std::string_view other = of_dca_plus_plus ? "plx-dca" : other_program(*text, name_of_program());
+  const std::string_view other = of_dca_plus_plus ? "plx-dca" : other_program(text, name_of_program());
   if (other.empty() || other == name_of_program()) return error_of_set(std::move(found));
   return {fmt::format("{0} is an input of {1}, and this is {2}; run it with {1}, or give {2} an input of its own", path,
                       other, name_of_program())};

@@ -45,9 +45,9 @@ void declare_set_and_threads(CLI::App& app, common_options& c);
 /// produces the answer (--help). Error: one line.
 result<void> read_command(CLI::App& app, runtime_options& options, int argc, char** argv);
 
-/// Returns `found`, the error of reading an input, or, if the file is an input of another program (plx-star, plx-dca,
-/// plx-parquet), an error that names that program.
-error error_of_input(const std::string& path, error found);
+/// Returns `found`, the error of an input with this text, or, if the file is an input of another program (plx-star,
+/// plx-dca, plx-parquet), an error that names that program.
+error error_of_input(const std::string& path, std::string_view text, error found);
 /// Returns `found`, the error of a --set, or, if its key is unknown and one of another program, an error that names it.
 error error_of_set(error found);
 

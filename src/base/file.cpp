@@ -2,7 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/magic.h>
+#include <poll.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +19,7 @@ namespace plx {
 namespace {
 
 constexpr std::size_t buffer_size = 1u << 16;
+constexpr int wait_for_writer_s = 5;
 constexpr std::size_t most_at_once = 1u << 20;  // so that file_progress() grows within a large file
 
 constinit std::atomic<std::uint64_t> begun{0}, writes{0};  // relaxed: they stand for no other data
@@ -40,6 +44,21 @@ struct descriptor_guard {
   }
 };
 
+/// A pipe of mkfifo, which may have no writer yet. One of a shell, /dev/fd/N, has or has had one.
+bool has_name(int descriptor, const struct stat& what) {
+  struct statfs system {};
+  return S_ISFIFO(what.st_mode) && ::fstatfs(descriptor, &system) == 0 && system.f_type != PIPEFS_MAGIC;
+}
+
+/// Waits until the pipe has bytes or its writer has closed it.
+bool has_input(int descriptor) {
+  pollfd pipe{descriptor, POLLIN, 0};
+  int ready;
+  do ready = ::poll(&pipe, 1, 1000 * wait_for_writer_s);
+  while (ready < 0 && errno == EINTR);
+  return ready != 0;
+}
+
 std::string temporary_name(const std::string& path, std::uint64_t serial) {
   return fmt::format("{}.{}-{}.part", path, ::getpid(), serial);
 }
@@ -54,13 +73,15 @@ error file_error(std::string_view verb, std::string_view path, int number) {
   return {fmt::format("cannot {} '{}': {}", verb, path, std::generic_category().message(number))};
 }
 
+// Without O_NONBLOCK, opening a pipe with a name would wait for a writer.
 result<std::string> read_file(const std::string& path) {
-  const descriptor_guard file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  const descriptor_guard file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.descriptor < 0) return file_error("read", path, errno);
   struct stat what {};
   if (::fstat(file.descriptor, &what) != 0) return file_error("read", path, errno);
   if (S_ISCHR(what.st_mode) || S_ISBLK(what.st_mode))  // such as /dev/zero, which has no end
     return error{fmt::format("cannot read '{}': expected a file or a pipe, found a device", path)};
+  bool may_wait = has_name(file.descriptor, what), no_writer = false;
   std::string content;
   for (;;) {
     const std::size_t size = content.size();
@@ -68,8 +89,20 @@ result<std::string> read_file(const std::string& path) {
     const ssize_t n = ::read(file.descriptor, content.data() + size, buffer_size);
     content.resize(size + static_cast<std::size_t>(n < 0 ? 0 : n));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return file_error("read", path, errno);
-    if (n == 0) return content;
+    if (n < 0 && errno == EAGAIN) {  // a writer has opened the pipe: its end comes when the writer closes it
+      ::fcntl(file.descriptor, F_SETFL, 0);
+      no_writer = false;
+    } else if (n < 0) {
+      return file_error("read", path, errno);
+    } else if (n == 0 && no_writer && content.empty()) {
+      return error{fmt::format("cannot read '{}': it is a pipe that no process has opened for writing in {} s", path,
+                               wait_for_writer_s)};
+    } else if (n == 0 && (!may_wait || !content.empty())) {
+      return content;
+    } else if (n == 0) {
+      may_wait = false;
+      no_writer = !has_input(file.descriptor);
+    }
   }
 }
 

@@ -16,7 +16,8 @@
 
 namespace plx {
 
-/// Reads a whole file, or a pipe until its end. A device, such as /dev/zero, is an error.
+/// Reads a whole file, or a pipe to its end. Errors: a device, such as /dev/zero; a named pipe without a writer for 5
+/// s.
 result<std::string> read_file(const std::string& path);
 
 /// A synced file survives a crash of the machine, as checkpoints and results must. An unsynced one survives the end of

@@ -313,6 +313,17 @@ def test_stopped_by_a_signal_and_resumed(folder, which):
     assert rows("whole") == rows("out")
 
 
+def test_a_signal_while_the_first_mesh_is_made_says_when_the_run_stops(folder):
+    large = ["--set", "mesh.root_blocks=[16,16,16]", "--set", "mesh.max_level=0"]  # most of a second until step 0
+    child = children.start([PROGRAM, "in.toml", "--out", "out", "--quiet", *large])
+    children.wait_for(child, lambda: children.catches(child, signal.SIGTERM))
+    child.send_signal(signal.SIGTERM)
+    output, errors = children.end_of(child)
+    assert child.returncode == 130 and "plx-star --resume out" in output, (output, errors)
+    assert "stopping after the initial state and one step, with a checkpoint" in errors
+    assert json.loads(Path("out/run.json").read_text())["steps"] == 1
+
+
 def state_of(out) -> str:
     """The state of the run as determined by `parallax`."""
     source = "import sys, parallax; print(parallax.Run(sys.argv[1]).summary['status'])"
@@ -486,6 +497,38 @@ def test_no_mesh_file_at_the_start(folder):
     assert run("in.toml", "--out", "out", "--quiet", "--set", "output.mesh_at_start=false").returncode == 0
     assert [p.name for p in Path("out/mesh").glob("*.athdf")] == ["sedov.00000.athdf"]
     assert last_mesh("out")["time"] == json.loads(Path("out/run.json").read_text())["time"]
+
+
+def test_mesh_files_are_due_once_at_each_multiple_of_the_interval(folder):
+    steps = ["--quiet", "--set", "run.t_end=10", "--set", "run.max_steps=40"]
+    assert run("in.toml", "--out", "first", *steps).returncode == 0
+    columns = list(zip(*rows("first"), strict=True))
+    t, dt = (np.array(next(c for c in columns if c[0] == name)[1:], float) for name in ("time", "dt"))
+    # A step that ends at the interval, and that the difference of the next step's time and length puts before it.
+    k = next(k for k in range(1, 40) if t[k + 1] - dt[k + 1] < t[k])
+    assert run("in.toml", "--out", "out", *steps, "--set", f"output.mesh_interval={float(t[k])!r}").returncode == 0
+    multiples = [int(x // t[k]) for x in t]
+    due = [t[i] for i in range(1, 41) if multiples[i] > multiples[i - 1]]
+    assert due[0] == t[k] and len(due) > 1
+    times = []
+    for path in sorted(Path("out/mesh").glob("*.athdf")):
+        with h5py.File(path) as file:
+            times.append(float(file.attrs["Time"]))
+    assert times == [0.0, *due, *([] if due[-1] == t[-1] else [t[-1]])]
+
+
+def test_the_input_may_be_a_pipe(folder):
+    def values(path, before=""):
+        words = ["bash", "-c", f"{before} exec {PROGRAM} {path} --print-config"]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+        assert done.returncode == 0, done.stderr
+        return [line.split("#")[0].split() for line in done.stdout.splitlines()]
+
+    os.mkfifo("fifo")
+    assert values("<(cat in.toml)") == values("in.toml")
+    assert values("fifo", before="cat in.toml > fifo &") == values("in.toml")
+    done = subprocess.run(["bash", "-c", f"exec {PROGRAM} <(echo [hydro; cat in.toml) --validate"], capture_output=True, text=True)
+    assert done.returncode == 2 and ":1:7: " in done.stderr and done.stderr.count("\n") == 1, done.stderr
 
 
 def test_a_damaged_grid_is_one_line_without_messages_of_hdf5(folder):

@@ -2,14 +2,19 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
 
 namespace {
 std::atomic<int> syncs{0};
@@ -142,6 +147,43 @@ TEST_F(File, AtAFileSizeLimitTheOldFileStays) {
   EXPECT_EQ(plx::read_file(path("log")).value(), "line\n");
   EXPECT_FALSE(begun);
   EXPECT_EQ(files(), 2u);  // not the new one
+}
+
+TEST_F(File, APipeIsReadUntilItsWriterCloses) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const std::string text(200'000, 'x');
+  for (const auto& parts : {std::vector<std::string>{"text"}, {"first, ", "second"}, {text, text}}) {
+    std::thread writer([&] {
+      const int to = ::open(path("pipe").c_str(), O_WRONLY);
+      for (const std::string& part : parts) {  // read_file() waits for each
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+        EXPECT_EQ(::write(to, part.data(), part.size()), static_cast<ssize_t>(part.size()));
+      }
+      ::close(to);
+    });
+    int seen = ::open(path("pipe").c_str(), O_RDONLY);  // the writer has opened it
+    const auto read = plx::read_file(path("pipe"));
+    ::close(seen);
+    writer.join();
+    ASSERT_TRUE(read) << read.error().message;
+    std::string all;
+    for (const std::string& part : parts) all += part;
+    EXPECT_EQ(*read, all);
+  }
+}
+
+TEST_F(File, APipeWithoutAWriterIsAnError) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  const auto read = plx::read_file(path("pipe"));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message,
+            "cannot read '" + path("pipe") + "': it is a pipe that no process has opened for writing in 5 s");
+  std::thread writer([&] {  // later than the reader
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    EXPECT_TRUE(plx::append_file(path("pipe"), "", "text"));
+  });
+  EXPECT_EQ(plx::read_file(path("pipe")).value_or("error"), "text");
+  writer.join();
 }
 
 TEST(ReadFile, ADeviceIsNotAFile) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/config.hpp"
+#include "base/file.hpp"
 #include "base/text.hpp"
 #include "io/run_json.hpp"
 #include "star/gravity/self_gravity.hpp"
@@ -181,13 +182,9 @@ result<void> input::apply(const std::vector<std::string>& sets) {
 }
 
 result<std::unique_ptr<input>> input::from_file(const std::string& path, const std::vector<std::string>& sets) {
-  auto name = chosen_problem(peek_string(path, problem_key), path, sets);
-  if (!name) return name.error();
-  auto in = make(*name);
-  if (!in) return in;
-  if (auto loaded = in.value()->table.load_file(path); !loaded) return loaded.error();
-  if (auto done = in.value()->apply(sets); !done) return done.error();
-  return in;
+  const auto text = read_file(path);  // once: it may be a pipe
+  if (!text) return text.error();
+  return from_text(*text, path, sets);
 }
 
 result<std::unique_ptr<input>> input::from_text(std::string_view text, const std::string& name,

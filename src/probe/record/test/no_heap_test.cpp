@@ -5,7 +5,7 @@
 #if !defined(PLX_ASAN) && !defined(PLX_TSAN)
 #include <gtest/gtest.h>
 
-#include "probe/live/live_json.hpp"
+#include "probe/live/timeline_json.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/allocations_test.hpp"
 
