@@ -187,6 +187,24 @@ def test_a_full_disk_at_one_of_four_ends_all(folder):
     assert done.returncode == 0, done.stderr
 
 
+def test_a_full_disk_at_the_last_mesh_file_is_no_finished_run(folder):
+    steps = ["--set", "run.max_steps=60", "--set", "run.t_end=10", "--set", "output.checkpoint_at_end=false"]
+    steps += ["--set", "output.mesh_at_start=false", "--set", "output.counters_interval_s=0"]
+    words = ["in.toml", "--out", "out", "--quiet", "--threads", 1, *steps]
+    job = start(command(4, PROGRAM, *words), env=environment())
+    history = Path("out/history.csv")
+    wait_for(job, lambda: history.exists() and len(history.read_text().splitlines()) > 1)
+    # Enough for counters.csv, not for the last mesh file, the only other one that locality 2 writes.
+    resource.prlimit(processes_of(job, 4)[2], resource.RLIMIT_FSIZE, (200_000, 200_000))
+    _, errors = end_of(job)
+    lines = complaints(PROGRAM, errors)
+    assert job.returncode != 0 and len(lines) == 1, errors
+    assert "locality 2: cannot write" in lines[0] and "/mesh/" in lines[0] and "File too large" in lines[0], lines
+    assert json.loads(Path("out/run.json").read_text())["status"] == "failed"
+    assert len(history.read_text().splitlines()) == 1 + 61
+    assert not [path for path in Path("out/mesh").rglob("*") if path.is_file()]
+
+
 def test_a_signal_to_one_of_four_stops_all_with_a_checkpoint(folder):
     job = Started()
     os.kill(job.processes()[3], signal.SIGTERM)
