@@ -10,7 +10,7 @@
 // settings: "self", "off", "adaptive", "128,1000", "128,1000,65536" for all, "f=128,1000; g=self" for actions;
 // "128,1000,strict" always waits for its interval. "off" sends each parcel in its own message.
 // Thread safety: everything. Cost: none while settings do not change; of adaptive:
-// net/adaptive/adaptive_coalescing.hpp.
+// net/parcels/adaptive/adaptive_coalescing.hpp.
 // Example: net/parcels/test/coalescing_test.cpp
 #pragma once
 
@@ -29,7 +29,7 @@ enum class coalescing_way : std::uint8_t {
   /// is sent immediately.
   fixed,
   /// One of these two, with parameters that a policy chooses from the observed traffic
-  /// (net/adaptive/adaptive_coalescing.hpp).
+  /// (net/parcels/adaptive/adaptive_coalescing.hpp).
   adaptive,
 };
 

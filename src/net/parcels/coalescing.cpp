@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "base/text.hpp"
-#include "net/adaptive/adaptive_coalescing.hpp"
+#include "net/parcels/adaptive/adaptive_coalescing.hpp"
 #include "net/core/node.hpp"
 
 namespace plx {

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "net/adaptive/coalescing_follower.hpp"
+#include "net/parcels/adaptive/coalescing_follower.hpp"
 
 namespace plx::net::test {
 

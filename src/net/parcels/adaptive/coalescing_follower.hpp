@@ -11,7 +11,7 @@
 // much as messages of one parcel. A rejected setting is not tried again for similar traffic for a while, longer each
 // time. An accepted one stays until parcels become rare, or their rate is different for several samples; then it is
 // compared again.
-// Thread safety: none. Cost: microseconds per sample. Example: net/adaptive/test/coalescing_follower_test.cpp
+// Thread safety: none. Cost: microseconds per sample. Example: net/parcels/adaptive/test/coalescing_follower_test.cpp
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ namespace plx::net {
 // the cost of messages, messages take the share (M / b) / (g + M / b) of the workers' time. For a fixed form (n,
 // interval) the model computes b from the gaps between parcels: gaps longer than the interval end a run, the first
 // parcel of a run is sent alone, and the others are sent when there are n or the interval has passed. Thread safety:
-// none. Cost: microseconds. Example: net/adaptive/test/coalescing_model_test.cpp
+// none. Cost: microseconds. Example: net/parcels/adaptive/test/coalescing_model_test.cpp
 
 /// Element i counts gaps between parcels to the same locality of 2^(i-1) to 2^i - 1 ns; element 0 counts gaps of 0.
 using gaps_by_length = std::array<double, 48>;

@@ -1,4 +1,4 @@
-#include "net/adaptive/adaptive_coalescing.hpp"
+#include "net/parcels/adaptive/adaptive_coalescing.hpp"
 
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 
 #include "base/log.hpp"
 #include "control/policy.hpp"
-#include "net/adaptive/coalescing_follower.hpp"
+#include "net/parcels/adaptive/coalescing_follower.hpp"
 #include "net/core/action_entry.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"

@@ -1,4 +1,4 @@
-#include "net/adaptive/adaptive_coalescing.hpp"
+#include "net/parcels/adaptive/adaptive_coalescing.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "net/adaptive/coalescing_follower.hpp"
+#include "net/parcels/adaptive/coalescing_follower.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include "base/text.hpp"
 #include "control/tuning_search.hpp"
-#include "net/adaptive/coalescing_follower.hpp"
+#include "net/parcels/adaptive/coalescing_follower.hpp"
 #include "net/parcels/collector.hpp"
 
 namespace plx::net {
