@@ -218,11 +218,11 @@ class partitioned_vector {
   /// Collective; when it returns, every locality has its part. Requires: no other vector with this name exists while
   /// this one lives.
   explicit partitioned_vector(const std::string& name, std::size_t size = 0, const T& value = T())
-      : all_("partitioned_vector " + name), id_(fnv1a(name)), parts_(size, all_.size()) {
-    part_ = std::make_shared<std::vector<T>>(parts_.size_of(all_.rank()), value);
-    place().template put<T>(id_, part_);
-    all_.barrier().get();
-  }
+      : partitioned_vector(communicator("partitioned_vector " + name), name, size, value) {}
+  /// The same on these localities, which include this one: for example those that have survived a loss.
+  partitioned_vector(const std::string& name, std::vector<locality_id> members, std::size_t size = 0,
+                     const T& value = T())
+      : partitioned_vector(communicator("partitioned_vector " + name, std::move(members)), name, size, value) {}
   /// Collective; no member may use the vector any more. Remote calls that still run keep the elements they use alive;
   /// later ones end with an exception.
   ~partitioned_vector() { place().template remove<T>(id_); }
@@ -352,6 +352,12 @@ class partitioned_vector {
   }
 
  private:
+  partitioned_vector(communicator all, const std::string& name, std::size_t size, const T& value)
+      : all_(std::move(all)), id_(fnv1a(name)), parts_(size, all_.size()) {
+    part_ = std::make_shared<std::vector<T>>(parts_.size_of(all_.rank()), value);
+    place().template put<T>(id_, part_);
+    all_.barrier().get();
+  }
   static net::detail::segments& place() { return net::node_here().get<net::detail::segments>(); }
 
   template <class F>

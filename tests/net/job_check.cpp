@@ -217,6 +217,10 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
     std::fflush(stdout);
   } else if (name == "windows-die") {
     j.run([who] { access_until_killed(who); });
+  } else if (name == "checkpoint-die") {
+    j.run([who, seconds] { store_until_killed(who, seconds); });
+    std::printf("restored %u\n", j.here());
+    std::fflush(stdout);
   } else if (name == "throw") {
     j.run([who] {
       if (find_here() == who) throw std::runtime_error("no such file");
@@ -286,7 +290,8 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
   } else {
     std::fprintf(
         stderr,
-        "job_check: expected talk, count, calls, calls-die, windows, windows-die, throw, die, die-at-start, stop, "
+        "job_check: expected talk, count, calls, calls-die, windows, windows-die, checkpoint-die, throw, die, "
+        "die-at-start, stop, "
         "end-late, leave, full, flood, report-death, report-throw, report-all, report-late or survive, found '%s'\n",
         name.c_str());
     return 2;

@@ -24,3 +24,7 @@ void check_windows();
 void access_until_killed(plx::locality_id victim);
 /// How this locality reaches the memory of the others: memory, direct or messages.
 const char* way_of_windows();
+
+/// Stores objects and a vector in memory until `victim` is killed; the others restore the newest version. Throws
+/// std::logic_error if something is missing or wrong.
+void store_until_killed(plx::locality_id victim, int after_ms);

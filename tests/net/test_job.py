@@ -79,6 +79,15 @@ def test_a_death_among_collective_calls_ends_the_others(victim):
     assert all(line.split(": ", 1)[1].startswith(f"locality {victim} is lost: ") for line in errors), errors
 
 
+@pytest.mark.parametrize("transport", ["ucx", "mpi"])
+@pytest.mark.parametrize("victim, after_ms", [(0, 700), (2, 1000)])
+def test_a_checkpoint_in_memory_survives_a_death(victim, after_ms, transport):
+    _, output, errors = started("--enable-recovery", "-n", 3, PROGRAM, "checkpoint-die", victim, after_ms, PLX_TRANSPORT=transport)
+    assert errors == []
+    lines = [line for line in output.splitlines() if line.startswith("restored")]
+    assert sorted(lines) == [f"restored {i}" for i in range(3) if i != victim]
+
+
 # Each locality with the invalid value reports it; the first one may end the others before they do.
 @pytest.mark.parametrize("wrong", ["all", "only 0", "only 1"])
 def test_an_invalid_value_for_shared_memory_is_reported(wrong):
