@@ -126,7 +126,7 @@ JOBS = {
     "net": (
         Part("round_trip", transport=""), Part("rates", transport=""), Part("bandwidth", transport=""),
         Part("all_reduce", transport=""), Part("large_all_reduce", transport="", processes=4),
-        Part("put", transport=""), Part("atomics", transport=""),
+        Part("checkpoint", transport=""), Part("put", transport=""), Part("atomics", transport=""),
         Part("put", "_tcp", TCP), Part("atomics", "_tcp", TCP), Part("put", "_over_mpi", MPI),
         Part("atomics", "_over_mpi", MPI), Part("round_trip", "_tcp", TCP), Part("rates", "_tcp", TCP),
         Part("round_trip", "_over_mpi", MPI), Part("rates", "_over_mpi", MPI),

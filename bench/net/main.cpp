@@ -3,7 +3,7 @@
 //   bench_net [--quick] [--json FILE]                     the rows of one process
 //   mpirun -n 2 bench_net inside PART [--suffix TEXT] [--quick] [--json FILE]
 //   mpirun -n N bench_net inside flood [--calls N] ...    N - 1 processes flood the other one; calls of each
-//   mpirun -n N bench_net inside large_all_reduce ...
+//   mpirun -n N bench_net inside large_all_reduce ...   also checkpoint
 //
 // `./plx bench net` runs all parts; bench/harness/run_bench.py lists them.
 #include <cstdio>
@@ -26,14 +26,17 @@ constexpr struct {
   void (*run)(inside&);
 } parts[] = {
     {"round_trip", round_trip}, {"rates", rates}, {"bandwidth", bandwidth}, {"all_reduce", all_reduce},
-    {"flood", flood},           {"put", put},     {"atomics", atomics},     {"large_all_reduce", large_all_reduce}};
+    {"flood", flood},           {"put", put},     {"atomics", atomics},     {"large_all_reduce", large_all_reduce},
+    {"checkpoint", checkpoint}};
 
 int wrong(const std::string& found) {
-  std::fprintf(stderr,
-               "bench_net: expected nothing, or `inside` and one of transport, round_trip, rates, bandwidth, "
-               "all_reduce, large_all_reduce, flood, put, atomics, in a job of two (large_all_reduce, flood: or more); "
-               "found '%s'\n",
-               found.c_str());
+  std::fprintf(
+      stderr,
+      "bench_net: expected nothing, or `inside` and one of transport, round_trip, rates, bandwidth, "
+      "all_reduce, large_all_reduce, checkpoint, flood, put, atomics, in a job of two (large_all_reduce, checkpoint, "
+      "flood: or more); "
+      "found '%s'\n",
+      found.c_str());
   return 2;
 }
 
@@ -43,7 +46,7 @@ int take_part(report& r, const std::string& part, const std::string& suffix, boo
   const auto mpi = part == "all_reduce" ? raw_mpi::open(why) : nullptr;
   plx::job job(plx::job_options{.runtime = {.workers = 1}});
   if (!why.empty() && job.here() == 0) std::printf("# no figures of MPI: %s\n", why.c_str());
-  const bool any_number = part == "flood" || part == "large_all_reduce";
+  const bool any_number = part == "flood" || part == "checkpoint" || part == "large_all_reduce";
   if (any_number ? job.size() < 2 : job.size() != 2)
     return wrong(part + "' with " + std::to_string(job.size()) + " processes; start '2");
   if (part == "transport") {

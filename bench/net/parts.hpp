@@ -42,6 +42,7 @@ void rates(inside& in);
 void bandwidth(inside& in);
 void all_reduce(inside& in);
 void large_all_reduce(inside& in);  // large_all_reduce.cpp
+void checkpoint(inside& in);        // checkpoints.cpp
 void flood(inside& in);
 void put(inside& in);      // one_sided.cpp
 void atomics(inside& in);  // the same

@@ -49,7 +49,7 @@ def rows_of(folder):
 
 
 def test_all_parts_run_with_their_settings(folder):
-    own = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "large_all_reduce", "put", "atomics")
+    own = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "large_all_reduce", "checkpoint", "put", "atomics")
     others = ["put_tcp tcp,self", "atomics_tcp tcp,self", "put_over_mpimpi", "atomics_over_mpimpi"]
     others += ["round_trip_tcp tcp,self", "rates_tcp tcp,self", "round_trip_over_mpimpi", "rates_over_mpimpi"]
     others += ["flood", "flood_over_mpimpi"]
@@ -57,7 +57,7 @@ def test_all_parts_run_with_their_settings(folder):
 
 
 def test_without_ucx_its_settings_are_not_tried(folder, capsys):
-    parts = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "large_all_reduce", "put", "atomics", "flood")
+    parts = ("alone", "round_trip", "rates", "bandwidth", "all_reduce", "large_all_reduce", "checkpoint", "put", "atomics", "flood")
     assert rows_of(folder("mpi")) == [f"net/{part}" for part in parts]
     omitted = "put_tcp, atomics_tcp, put_over_mpi, atomics_over_mpi, round_trip_tcp, rates_tcp, round_trip_over_mpi, "
     assert f"{omitted}rates_over_mpi, flood_over_mpi are omitted" in capsys.readouterr().out
