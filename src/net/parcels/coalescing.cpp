@@ -5,8 +5,8 @@
 #include <charconv>
 
 #include "base/text.hpp"
-#include "net/parcels/adaptive/adaptive_coalescing.hpp"
 #include "net/core/node.hpp"
+#include "net/parcels/adaptive/adaptive_coalescing.hpp"
 
 namespace plx {
 namespace {

@@ -10,8 +10,8 @@
 
 #include "base/log.hpp"
 #include "control/policy.hpp"
-#include "net/parcels/adaptive/coalescing_follower.hpp"
 #include "net/core/action_entry.hpp"
+#include "net/parcels/adaptive/coalescing_follower.hpp"
 #include "probe/record/recorder.hpp"
 #include "rt/core/scheduler.hpp"
 

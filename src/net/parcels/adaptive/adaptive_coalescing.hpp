@@ -3,8 +3,8 @@
 // Each target, an action or all others, has four actuators: coalesce-way (self-clocking or fixed), coalesce-parcels,
 // coalesce-interval and coalesce-bytes, with @ACTION for one action. Each change and its reason are in the log of
 // decisions, and so in the trace; a change that reduced the rate is undone. The algorithm is in
-// net/parcels/adaptive/coalescing_follower.hpp. Thread safety: everything. Cost: none while nothing is adaptive; otherwise a
-// count per parcel, and some microseconds of the measurement thread per sample. Example:
+// net/parcels/adaptive/coalescing_follower.hpp. Thread safety: everything. Cost: none while nothing is adaptive;
+// otherwise a count per parcel, and some microseconds of the measurement thread per sample. Example:
 // net/parcels/adaptive/test/adaptive_coalescing_test.cpp
 #pragma once
 

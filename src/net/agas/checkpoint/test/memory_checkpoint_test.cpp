@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
-#include "net/checkpoint.hpp"
 #include "net/agas/checkpoint/test/stored_block_test.hpp"
+#include "net/checkpoint.hpp"
 #include "net/error.hpp"
 #include "net/simulation.hpp"
 #include "net/test/threads_test.hpp"
