@@ -157,8 +157,8 @@ TEST(FuzzCorpus, InvalidFramingLosesTheNeighbourAndInvalidCallsDoNot) {
   };
   for (const auto& e :
        {expected{"barrier", 0, false, 1}, expected{"all_reduce", 0, false, 1}, expected{"early", 0, false, 1},
-        expected{"of_another", 1, false, 0}, expected{"no_call", 1, false, 0}, expected{"no_bytes", 1, true, 0},
-        expected{"too_many_bytes", 1, true, 0}, expected{"another_call", 0, false, 0}}) {
+        expected{"of_another", 1, false, 0}, expected{"no_call", 1, false, 0}, expected{"no_bytes", 0, true, 0},
+        expected{"too_many_bytes", 0, true, 0}, expected{"another_call", 0, false, 0}}) {
     SCOPED_TRACE(e.name);
     const auto bytes = contents(shm_inputs / "seeds" / e.name);
     ASSERT_GT(bytes.size(), 4u);

@@ -9,18 +9,18 @@
 #include <vector>
 
 #include "base/assert.hpp"
-#include "net/group/shm_segment.hpp"
 #include "net/transport/near_rings.hpp"
+#include "net/transport/shm_segment.hpp"
 #include "script.hpp"
 
 namespace fuzz {
 
 using namespace plx;
-using net::collective::most_shm_bytes;
-using net::collective::shm_line;
-using net::collective::shm_ring;
-using net::collective::shm_segment;
+using net::detail::most_shm_bytes;
 using net::detail::near_rings;
+using net::detail::shm_line;
+using net::detail::shm_ring;
+using net::detail::shm_segment;
 
 namespace {
 
@@ -51,7 +51,7 @@ class play final : public net::receiver {
     for (unsigned i = 1; i < localities; ++i) owners.push_back({i, i, true, segment(i)});
     rings_.open(segment(0), 0, localities, std::move(owners));
     for (unsigned i = 1; i < localities; ++i) in_[i] = segment(0).ring_of(i);
-    for (unsigned i = 1; i < localities; ++i) readers_[i] = net::collective::shm_reader(segment(i).ring_of(0));
+    for (unsigned i = 1; i < localities; ++i) readers_[i] = net::detail::shm_reader(segment(i).ring_of(0));
   }
   rings_outcome steps() {
     while (script_.any()) take_step();
@@ -75,6 +75,7 @@ class play final : public net::receiver {
     if (meanwhile_ != 255) --meanwhile_;
     in_[from].line(at_[from]).stamp.store(shm_ring::stamp(at_[from], 1 + sum_ % most_shm_bytes));
   }
+  void raw_arrived(locality_id from, std::span<const std::byte> message) noexcept override { arrived(from, message); }
   void* announced(locality_id, std::span<const std::byte>, std::span<net::place>) noexcept override { return nullptr; }
   void pieces_arrived(locality_id, void*, bool) noexcept override {}
   void pieces_lost(locality_id, void*) noexcept override {}
@@ -164,15 +165,15 @@ class play final : public net::receiver {
     std::array<std::byte, most_shm_bytes> into;
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < readers_[n].most(); ++i)
-      if (readers_[n].next(into, bytes) != net::collective::shm_reader::found::message) return;
+      if (readers_[n].next(into, bytes) != net::detail::shm_reader::found::message) return;
   }
 
   script script_;
   std::array<std::unique_ptr<shm_line[]>, localities> memory_;
   near_rings rings_;
-  std::array<shm_ring, localities> in_;                          // written by the neighbours
-  std::array<net::collective::shm_reader, localities> readers_;  // of the neighbours
-  std::array<std::uint64_t, localities> at_{};                   // the next line that locality 0 reads
+  std::array<shm_ring, localities> in_;                      // written by the neighbours
+  std::array<net::detail::shm_reader, localities> readers_;  // of the neighbours
+  std::array<std::uint64_t, localities> at_{};               // the next line that locality 0 reads
   std::array<bool, localities> ended_{}, lost_{};
   unsigned arriving_ = 0;  // messages that may still arrive in this call
   unsigned meanwhile_ = 0, sum_ = 0;

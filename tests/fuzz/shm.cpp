@@ -12,8 +12,8 @@
 #include "net/collectives.hpp"
 #include "net/core/node.hpp"
 #include "net/group/groups.hpp"
-#include "net/group/shm_messages.hpp"
 #include "net/parcels/frame.hpp"
+#include "net/transport/near_rings.hpp"
 #include "rt/runtime.hpp"
 #include "rt/thread.hpp"
 #include "script.hpp"
@@ -22,11 +22,10 @@ namespace fuzz {
 
 using namespace plx;
 using net::collective::address;
-using net::collective::most_shm_bytes;
-using net::collective::shm_line;
-using net::collective::shm_messages;
-using net::collective::shm_ring;
-using net::collective::shm_segment;
+using net::detail::most_shm_bytes;
+using net::detail::shm_line;
+using net::detail::shm_ring;
+using net::detail::shm_segment;
 
 namespace {
 
@@ -46,13 +45,16 @@ enum step : std::uint8_t {
   awaited   ///< a task waits for the last call during the following steps
 };
 
-// A transport without peers: it checks what is sent.
-class empty_transport final : public net::transport {
+// A transport whose peers only write to rings: it checks what else is sent to them.
+class rings_transport final : public net::transport {
  public:
+  explicit rings_transport(shm_segment mine, std::vector<net::detail::near_rings::owner> others) {
+    rings_.open(std::move(mine), here, localities, std::move(others));
+  }
   [[nodiscard]] std::string_view name() const noexcept override { return "empty"; }
   [[nodiscard]] bool must_be_asked() const noexcept override { return false; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return 8192; }
-  void start(net::receiver&) override {}
+  void start(net::receiver& r) override { receiver_ = &r; }
   void send(locality_id to, net::outgoing& m) noexcept override {
     PLX_ASSERT(to != here && to < localities, to);
     net::frame_reader f(m.head);
@@ -61,9 +63,27 @@ class empty_transport final : public net::transport {
     PLX_ASSERT(f.valid(), f.problem());
     m.sent(&m, true);
   }
-  bool progress() noexcept override { return false; }
+  bool send_raw(locality_id to, std::span<const std::byte> first, std::span<const std::byte> rest) noexcept override {
+    return rings_.send_raw(to, first, rest) != net::detail::near_rings::sending::left;
+  }
+  std::size_t receive_awaited(locality_id from, std::span<const std::byte> awaited,
+                              net::raw_message& into) noexcept override {
+    return rings_.receive_awaited(*receiver_, from, awaited, into);
+  }
+  void receive_of(locality_id from) noexcept override { rings_.receive_of(*receiver_, from); }
+  bool progress() noexcept override {
+    locality_id invalid = no_locality;
+    const bool any = rings_.receive(*receiver_, invalid);
+    if (invalid != no_locality) receiver_->lost(invalid, "it wrote an invalid message");
+    return any;
+  }
+  [[nodiscard]] net::near_counts near() const noexcept override { return rings_.counted(); }
   [[nodiscard]] bool pending() const noexcept override { return false; }
   bool stop(double) noexcept override { return true; }
+
+ private:
+  net::detail::near_rings rings_;
+  net::receiver* receiver_ = nullptr;
 };
 
 /// A call in progress, and its outcome.
@@ -126,17 +146,17 @@ open_call_ptr make_call(const communicator& c, unsigned which, unsigned root) {
 struct shm_target::world {
   std::vector<std::vector<shm_line>> memory;  // by locality
   std::unique_ptr<runtime> rt = std::make_unique<runtime>(runtime_options{.workers = 1, .deterministic = true});
-  std::unique_ptr<net::node> of =
-      std::make_unique<net::node>(*rt, std::make_unique<empty_transport>(), here, unsigned{localities});
+  std::unique_ptr<net::node> of;
   locality_id next = first_peer;  // the neighbour of the next input
 
   world() : memory(localities) {
-    std::vector<shm_messages::neighbour> all;
+    std::vector<net::detail::near_rings::owner> others;
     for (locality_id i = 0; i < localities; ++i) {
       memory[i] = std::vector<shm_line>(shm_segment::bytes_for(localities) / sizeof(shm_line));
-      all.push_back({i, segment(i), true});
+      if (i != here) others.push_back({i, i, true, segment(i)});
     }
-    rt->run([&] { of->get<shm_messages>().open(segment(here), std::move(all)); });
+    of = std::make_unique<net::node>(*rt, std::make_unique<rings_transport>(segment(here), std::move(others)), here,
+                                     unsigned{localities});
   }
   ~world() {
     of->stop(0);
@@ -243,7 +263,7 @@ class play {
       const auto part = message.subspan(i * shm_line::room);
       std::memcpy(in_.line(at_ + i).bytes.data(), part.data(), std::min(part.size(), shm_line::room));
     }
-    in_.line(at_).stamp.store(shm_ring::stamp(at_, message.size()));
+    in_.line(at_).stamp.store(shm_ring::stamp(at_, message.size() | shm_ring::raw_bit));
     at_ += n;
   }
   void write_stamped() {
@@ -281,7 +301,7 @@ void shm_target::take(const std::uint8_t* data, std::size_t size) {
   world& w = *world_;
   const locality_id peer = w.next++;
   net::node& n = *w.of;
-  const std::uint64_t refused = n.port().counts().refused, taken = n.get<shm_messages>().counted().received;
+  const std::uint64_t refused = n.port().counts().refused, taken = n.carrier().near().received;
   last_ = {};
   w.rt->run([&] {
     play p(n, w.segment(here), w.segment(peer), peer, script(data, size));
@@ -291,19 +311,18 @@ void shm_target::take(const std::uint8_t* data, std::size_t size) {
     last_.calls = p.calls(), last_.completed = p.completed;
   });
   last_.refused = n.port().counts().refused - refused;
-  last_.taken = n.get<shm_messages>().counted().received - taken;
-  PLX_ASSERT(!last_.ended_it || last_.refused != 0);
+  last_.taken = n.carrier().near().received - taken;
 }
 
 // ---------------------------------------------------------------------------------------------------- a ring alone
 
 unsigned play_ring(const std::uint8_t* data, std::size_t size) {
-  using net::collective::shm_reader;
+  using net::detail::shm_reader;
   constexpr std::size_t n_lines = 16;
   std::vector<shm_line> lines(n_lines);  // exactly that many, so that accesses beyond them are detected
   std::atomic<std::uint64_t> taken{0};
   const shm_ring ring{&taken, lines};
-  net::collective::shm_writer writer(ring);
+  net::detail::shm_writer writer(ring);
   shm_reader reader(ring);
   std::array<std::byte, most_shm_bytes> message;
   std::size_t bytes = 0;

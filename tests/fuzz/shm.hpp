@@ -8,7 +8,7 @@
 
 namespace fuzz {
 
-/// A node whose neighbours write arbitrary data into the memory for its messages (net/group/shm_segment.hpp), and
+/// A node whose neighbours write arbitrary data into the memory for its messages (net/transport/shm_segment.hpp), and
 /// report arbitrary read positions of the data that it wrote.
 ///
 /// An input is a list of steps of a neighbour and of the node: messages, well-formed or not, bytes anywhere in its

@@ -23,7 +23,6 @@
 #include "net/action.hpp"
 #include "net/core/node.hpp"
 #include "net/error.hpp"
-#include "net/group/shm_messages.hpp"
 #include "net/job.hpp"
 #include "net/locality.hpp"
 #include "net/start/bootstrap.hpp"
@@ -205,7 +204,7 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
       std::this_thread::sleep_for(std::chrono::seconds(1));  // the other one has probably stopped by then
   } else if (name == "calls") {
     j.run([] { check_calls(); });
-    const auto by_memory = j.node().get<net::collective::shm_messages>().counted().sent;
+    const auto by_memory = j.node().port().near().sent;
     std::printf("collectives %u by %s\n", j.here(), by_memory != 0 ? "memory" : "messages");
     std::fflush(stdout);
   } else if (name == "calls-die") {

@@ -161,6 +161,16 @@ class node final : private receiver {
   void give_up(locality_id peer, const loss_cause& why) noexcept;
   /// Later losses of peers are expected and not reported: the job ends.
   void expect_leaving() noexcept { leaving_.store(true, std::memory_order_relaxed); }
+  /// Sends a raw message, which counts like a parcel: transport::send_raw().
+  bool send_raw(locality_id to, std::span<const std::byte> first, std::span<const std::byte> rest) noexcept {
+    // Counted before it can be received: the job may end once as many are done as were sent.
+    note_sent(to);
+    if (transport_->send_raw(to, first, rest)) return true;
+    traffic_[to].sent.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  /// A raw message has been handled, which this locality has received by transport::receive_awaited().
+  void note_raw_done(locality_id from) noexcept { note_started(from), note_done(from); }
   /// Counts and logs a message from `from` that was refused; `why` is one clause.
   void refuse(locality_id from, const char* why) noexcept;
   /// Parcels of the program (not internal ones of net) between this locality and others. Local work that must finish
@@ -169,6 +179,7 @@ class node final : private receiver {
     std::uint64_t sent = 0;
     std::uint64_t done = 0;     ///< their tasks have ended here
     std::uint64_t of_lost = 0;  ///< tasks of parcels from lost localities that have not ended here yet
+    friend bool operator==(const parcel_sums&, const parcel_sums&) = default;
   };
   /// The sums over all localities except those in `lost`. Together with the sums of the other localities they show
   /// whether the job is quiescent: net/start/termination.hpp.
@@ -212,6 +223,7 @@ class node final : private receiver {
   struct arrived_parcel;
 
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override;
+  void raw_arrived(locality_id from, std::span<const std::byte> message) noexcept override;
   bool has_room(std::span<const std::byte> head, std::uint64_t bytes, bool others_wait) noexcept override;
   void* announced(locality_id from, std::span<const std::byte> head, std::span<place> places) noexcept override;
   void pieces_arrived(locality_id from, void* announced, bool ok) noexcept override;

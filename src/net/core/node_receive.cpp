@@ -10,6 +10,7 @@
 #include "net/core/failure.hpp"
 #include "net/core/node.hpp"
 #include "net/error.hpp"
+#include "net/group/call.hpp"
 #include "net/parcels/message_log.hpp"
 #include "net/parcels/parcel_port.hpp"
 #include "rt/core/scheduler.hpp"
@@ -212,6 +213,12 @@ void node::arrived(locality_id from, std::span<const std::byte> head) noexcept {
   }
   if (!f.valid()) return refuse(from, f.problem());
   port_.note_received(f.parcels(), head.size());
+}
+
+// Also from a locality that was given up in the meantime: its calls have failed, or await what had arrived before.
+void node::raw_arrived(locality_id from, std::span<const std::byte> message) noexcept {
+  collective::deliver_raw(*this, from, message);
+  note_raw_done(from);
 }
 
 // A parcel that arrived in part and will never be decoded: it counts as handled, and the waiting caller gets an error.

@@ -15,7 +15,6 @@
 #include "net/core/tree_round.hpp"
 #include "net/error.hpp"
 #include "net/group/groups.hpp"
-#include "net/group/shm_messages.hpp"
 #include "net/parcels/message_log.hpp"
 #include "rt/core/scheduler.hpp"
 
@@ -103,9 +102,9 @@ void group_ended(sender s, std::uint64_t id, const origin_of_part& made_by, cons
   const bool lost = why.kind == net::detail::failure::lost;
   if (lost && (why.who >= n.size() || why.first >= n.size()))
     return n.refuse(s.who, "it reports the loss of a nonexistent locality");
-  // Messages written to shared memory before this report count, as network messages that arrived before it do.
-  n.get<shm_messages>().take_rest(s.who, false);
-  if (lost) n.get<shm_messages>().take_rest(why.who, false);
+  // Raw messages sent before this report count, as parcels that arrived before it do.
+  n.carrier().receive_of(s.who);
+  if (lost) n.carrier().receive_of(why.who);
   const auto e = lost ? exception_of(why, s.who) : std::make_exception_ptr(std::runtime_error(why.text));
   const auto found = n.get<groups>().of_ending(id, made_by);
   if (found.is_refused) return n.refuse(s.who, too_many_unknown);
@@ -135,11 +134,11 @@ inline constexpr bool is_direct<&collective::deliver_few> = true;
 
 namespace plx::net::collective {
 
-void deliver_message(node& n, locality_id from, std::span<const std::byte> bytes) noexcept {
+void deliver_raw(node& n, locality_id from, std::span<const std::byte> message) noexcept {
   address to;
-  if (bytes.size() >= sizeof to) std::memcpy(&to, bytes.data(), sizeof to);
+  if (message.size() >= sizeof to) std::memcpy(&to, message.data(), sizeof to);
   if (!sound(to)) return n.refuse(from, "a payload of a nonexistent collective operation");
-  deliver_to(n, from, to, payload(bytes.subspan(sizeof to)));
+  deliver_to(n, from, to, payload(message.subspan(sizeof to)));
 }
 
 const char* name_of(kind k) noexcept {
@@ -367,7 +366,13 @@ bool reception::await_suspend(std::coroutine_handle<> h) {
   group& g = c.group_;
   if (has_come(nullptr)) return false;
   const address awaited{g.id_, c.number_, rank_, step_, c.kind_};
-  if (g.node_.get<shm_messages>().look(g.members_[rank_], awaited, c.contents_)) return false;
+  const locality_id from = g.members_[rank_];
+  raw_message message;
+  if (const auto n = g.node_.carrier().receive_awaited(from, std::as_bytes(std::span(&awaited, 1)), message); n != 0) {
+    c.contents_ = payload(std::span<const std::byte>(message).subspan(sizeof awaited, n - sizeof awaited));
+    g.node_.note_raw_done(from);
+    return false;
+  }
   return !has_come(h);
 }
 
@@ -403,10 +408,10 @@ void call::send(unsigned rank, std::uint16_t step, const payload& contents) {
   const locality_id to = group_.members_[rank];
   if (n.is_lost(to)) return;
   const address there{group_.id_, number_, group_.rank_, step, kind_};
-  // Handles need parcels of the general form. With tracing on, parcels are used throughout, because traces record
-  // those.
+  // Handles need parcels of the general form. While a trace is recorded, parcels are used throughout: it records those.
   const bool bytes_only = contents.handle_count() == 0;
-  if (bytes_only && !n.port().messages().on() && n.get<shm_messages>().send(to, there, contents.bytes())) return;
+  if (bytes_only && !n.port().messages().on() && n.send_raw(to, std::as_bytes(std::span(&there, 1)), contents.bytes()))
+    return;
   if (bytes_only && contents.size() <= few_bytes) {
     small_parcel p{there, contents.size(), {}};
     std::memcpy(p.bytes.data(), contents.data(), contents.size());

@@ -21,6 +21,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "net/buffer.hpp"
@@ -191,6 +192,11 @@ struct address {
   std::uint16_t step = 0;   ///< of the algorithm
   kind what = kind::none;
 };
+
+static_assert(std::has_unique_object_representations_v<address>, "addresses are compared as bytes");
+
+/// Delivers a received raw message, an address and a payload, to its group. Called as from a poller.
+void deliver_raw(node& n, locality_id from, std::span<const std::byte> message) noexcept;
 
 /// A payload that arrived before it was awaited.
 struct early_payload {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/text.hpp"
-#include "net/group/shm_messages.hpp"
 
 namespace plx::net::collective {
 
@@ -168,8 +167,9 @@ std::size_t groups::size() {
 }
 
 void groups::peer_lost(locality_id which) {
-  // All network messages that arrived before the loss have been delivered; now those in shared memory are.
-  node_.get<shm_messages>().take_rest(which, true);
+  // All messages that arrived before the transport reported the loss have been delivered; if the locality was given up
+  // otherwise, some are still to be received.
+  node_.carrier().receive_of(which);
   std::vector<std::shared_ptr<group>> hit;
   {
     const spin_guard guard(lock_);

@@ -45,8 +45,8 @@ struct near_counter {
 };
 
 constexpr near_counter of_near[] = {
-    {"shm-sent", "Messages sent through shared memory, other than those of collective calls", &near_counts::sent},
-    {"shm-received", "Messages received through shared memory, other than those of collective calls",
+    {"shm-sent", "Messages sent through shared memory, payloads of collective calls included", &near_counts::sent},
+    {"shm-received", "Messages received through shared memory, payloads of collective calls included",
      &near_counts::received},
     {"shm-ring-full", "Messages sent over the network because the shared memory was full", &near_counts::full},
     {"shm-wakeups", "Network messages that woke a sleeping locality of this host", &near_counts::wakeups},

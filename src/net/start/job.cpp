@@ -12,7 +12,6 @@
 #include "base/text.hpp"
 #include "net/core/action_entry.hpp"
 #include "net/core/node.hpp"
-#include "net/group/shm_messages.hpp"
 #include "net/observe/clock_offsets.hpp"
 #include "net/observe/job_counters.hpp"
 #include "net/observe/job_summary.hpp"
@@ -20,6 +19,7 @@
 #include "net/start/bootstrap.hpp"
 #include "net/start/job_start.hpp"
 #include "net/start/termination.hpp"
+#include "net/transport/shm_segment.hpp"
 #include "net/transport/transport.hpp"
 #include "probe/settings.hpp"
 #include "rt/core/topology.hpp"
@@ -113,7 +113,7 @@ void job::start(job_options options, std::string problem) {
   auto p = std::make_unique<parts>();
   p->stop_deadline_s = options.stop_deadline_s;
   const std::string_view wanted = or_throw(net::choose_transport());
-  or_throw(net::collective::shared_memory_wanted());  // checked before this locality meets the others
+  or_throw(net::detail::shared_memory_wanted());  // checked before this locality meets the others
   if (options.runtime.measure == nullptr) options.runtime.measure = options_from_environment().measure;
   const std::int64_t every = options.runtime.measure->trace_localities;
   if (problem.empty() && every < 1) problem = fmt::format("trace-localities: expected at least 1, found {}", every);
@@ -135,7 +135,6 @@ void job::start(job_options options, std::string problem) {
   const std::string& host = start.hosts[peers.here()];
   p->node->share_memory(static_cast<unsigned>(std::count(start.hosts.begin(), start.hosts.end(), host)));
   p->node->get<net::job_counters>();
-  net::collective::open_shm(*p->node, std::move(start.memory), start.hosts);
   const std::string& measures = start.properties[0].measures;  // of the root
   p->traced = many && probe::has_word(measures, "trace");
   p->summed = many && probe::has_word(measures, "summary");

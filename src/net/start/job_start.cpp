@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/process.hpp"
@@ -11,7 +10,6 @@
 #include "net/core/action_entry.hpp"
 #include "net/job.hpp"
 #include "net/start/job_info.hpp"
-#include "net/transport/near_rings.hpp"
 #include "rt/core/topology.hpp"
 
 namespace plx::net {
@@ -95,12 +93,9 @@ job_start start_together(std::string_view transport, std::unique_ptr<bootstrap>&
   compare_programs(peers, start.properties, deadline_s);
   start.hosts = job->hosts;
   if (peers->size() == 1) return start;
-  start.memory.mine = detail::make_segment(*job, std::numeric_limits<std::size_t>::max());
-  const std::string memory = start.memory.mine.description();
-  auto found = find_transport(transport, *peers, std::move(job).value(), memory, deadline_s);
+  auto found = find_transport(transport, *peers, std::move(job).value(), deadline_s);
   if (!found) throw job_error(found.error().message, true);
-  start.carrier = std::move(found->carrier);
-  start.memory.descriptions = std::move(found->also);
+  start.carrier = std::move(found).value();
   return start;
 }
 

@@ -2,8 +2,7 @@
 //
 // First: versions, hosts, the secret of the job, programs, processors and invalid arguments. A job that must not start
 // ends here. If programs differ, the second exchange has their descriptions, so that the difference can be named.
-// Second: the addresses of transports and of failure detectors, and where the shared memory of rings and of collective
-// calls is.
+// Second: the addresses of transports and of failure detectors, and where the shared memory of rings is.
 //
 // Thread safety: one thread. Example: net/start/test/job_start_test.cpp
 #pragma once
@@ -13,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "net/group/shm_messages.hpp"
 #include "net/start/bootstrap.hpp"
 #include "net/transport/transport.hpp"
 
@@ -37,7 +35,6 @@ struct job_start {
   std::vector<std::string> hosts;  ///< by locality, as in detail::job_info
   std::vector<locality_properties> properties;
   std::unique_ptr<transport> carrier;  ///< null: there is only one locality
-  collective::shm_offers memory;       ///< for collective calls
 };
 
 /// Called by all localities together; `transport` is the name of the transport. Each step, the exchanges and the

@@ -8,7 +8,6 @@
 
 #include "net/action.hpp"
 #include "net/error.hpp"
-#include "net/group/shm_messages.hpp"
 #include "rt/core/scheduler.hpp"
 #include "rt/thread.hpp"
 
@@ -106,7 +105,7 @@ void termination::wait_for_all() {
     const locality_id parent = round_.parent();
     counts all = sums_;
     guard.unlock();
-    add(all, count_without(lost));
+    add(all, node_.parcels_without(lost));
     if (parent != no_locality) {
       send<&termination_counts>(node_, parent, now, all);
     } else if (repeated && before.done == all.sent && all.of_lost == 0) {
@@ -129,16 +128,6 @@ bool termination::is_root() const noexcept {
   for (locality_id i = 0; i < node_.here(); ++i)
     if (!node_.is_lost(i)) return false;
   return true;
-}
-
-termination::counts termination::count_without(const std::vector<locality_id>& lost) const {
-  // Collective messages in shared memory count as parcels. `received` and `done` are read before `sent`: a parcel that
-  // has been handled by now may have sent others.
-  auto& memory = node_.get<collective::shm_messages>();
-  const auto shm_first = memory.counted_without(lost);
-  const auto parcels = node_.parcels_without(lost);
-  const auto shm = memory.counted_without(lost);
-  return {parcels.sent + shm.sent, parcels.done + shm_first.received, parcels.of_lost};
 }
 
 void termination::begin_round(const std::vector<locality_id>& lost) {

@@ -49,11 +49,7 @@ class termination final : public service {
 
   void peer_lost(locality_id) override;
 
-  struct counts {
-    std::uint64_t sent = 0, done = 0;  ///< parcels
-    std::uint64_t of_lost = 0;         ///< parcels of lost localities that are still being handled
-    friend bool operator==(const counts&, const counts&) = default;
-  };
+  using counts = node::parcel_sums;
   /// A round, and the end that it is about: ends count from 1.
   struct round_of {
     round_number number;
@@ -69,7 +65,6 @@ class termination final : public service {
 
  private:
   [[nodiscard]] bool is_root() const noexcept;
-  [[nodiscard]] counts count_without(const std::vector<locality_id>& lost) const;
   void begin_round(const std::vector<locality_id>& lost);
   [[nodiscard]] std::vector<locality_id> neighbours() const;
   std::vector<locality_id> end(std::uint64_t turn);

@@ -57,7 +57,7 @@ class queue_network {
   std::atomic<int> under_way_{0};
 };
 
-class queue_transport final : public transport {
+class queue_transport : public transport {
  public:
   queue_transport(std::shared_ptr<queue_network> n, locality_id here) : network_(std::move(n)), here_(here) {}
 
@@ -85,6 +85,9 @@ class queue_transport final : public transport {
   [[nodiscard]] bool pending() const noexcept override { return false; }
   bool stop(double) noexcept override { return true; }
 
+ protected:
+  receiver* receiver_ = nullptr;
+
  private:
   void handle(const queue_network::message& l) {
     if (l.loss) {
@@ -110,20 +113,25 @@ class queue_transport final : public transport {
 
   std::shared_ptr<queue_network> network_;
   const locality_id here_;
-  receiver* receiver_ = nullptr;
   std::set<locality_id> lost_;
 };
 
 /// `n` localities with `workers` workers each.
 class localities {
  public:
-  explicit localities(unsigned n, unsigned workers = 2) : network_(std::make_shared<queue_network>(n)) {
+  explicit localities(unsigned n, unsigned workers = 2)
+      : localities(n, workers, [](auto network, locality_id i) {
+          return std::make_unique<queue_transport>(std::move(network), i);
+        }) {}
+  /// make_transport(std::shared_ptr<queue_network>, locality_id): of that locality.
+  template <class F>
+  localities(unsigned n, unsigned workers, F make_transport) : network_(std::make_shared<queue_network>(n)) {
     runtime_options options;
     options.workers = workers;
     for (unsigned i = 0; i < n; ++i) {
       options.locality = i;
       runtimes_.push_back(std::make_unique<runtime>(options));
-      nodes_.push_back(std::make_unique<node>(*runtimes_.back(), std::make_unique<queue_transport>(network_, i), i, n));
+      nodes_.push_back(std::make_unique<node>(*runtimes_.back(), make_transport(network_, i), i, n));
     }
   }
   /// Runs f on one locality, and then waits as settle() does.

@@ -80,15 +80,16 @@ result<std::string_view> choose_transport() {
   return unknown(wanted);
 }
 
-result<found_transport> find_transport(std::string_view name, bootstrap& b, [[maybe_unused]] detail::job_info job,
-                                       [[maybe_unused]] std::string_view also, [[maybe_unused]] double deadline_s) {
+result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstrap& b,
+                                                  [[maybe_unused]] detail::job_info job,
+                                                  [[maybe_unused]] double deadline_s) {
   PLX_ASSERT(b.size() > 1);
   if (auto r = is_there(name); !r) return r.error();
 #if PLX_WITH_UCX
-  if (name == "ucx") return detail::make_ucx_transport(b, std::move(job), also, deadline_s);
+  if (name == "ucx") return detail::make_ucx_transport(b, std::move(job), deadline_s);
 #endif
 #if PLX_WITH_MPI
-  if (name == "mpi") return detail::make_mpi_transport(b, std::move(job), also, deadline_s);
+  if (name == "mpi") return detail::make_mpi_transport(b, std::move(job), deadline_s);
 #endif
   return error{fmt::format("this program was built without the transport {}", name)};
 }
@@ -97,9 +98,7 @@ result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstr
   if (auto r = is_there(name); !r) return r.error();
   auto job = detail::exchange_job_info(b, "", deadline_s);
   if (!job) return job.error();
-  auto found = find_transport(name, b, std::move(job).value(), "", deadline_s);
-  if (!found) return found.error();
-  return std::move(found->carrier);
+  return find_transport(name, b, std::move(job).value(), deadline_s);
 }
 
 }  // namespace plx::net

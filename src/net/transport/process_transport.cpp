@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
+#include <thread>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -18,21 +20,18 @@ result<void> process_transport::join(job_info job) {
   return {};
 }
 
-result<process_transport::addresses> process_transport::exchange_addresses(bootstrap& b, std::string_view library,
-                                                                           bool with_rings, std::string_view also,
-                                                                           double deadline_s) {
+result<std::vector<std::string>> process_transport::exchange_addresses(bootstrap& b, std::string_view library,
+                                                                       bool with_rings, double deadline_s) {
   std::string mine;
   append_field(mine, library);
   append_field(mine, detector_->address());
   append_field(mine, with_rings ? rings_.offer(job_) : "");
-  append_field(mine, also);
   const auto sent = b.exchange(mine, deadline_s);
   if (!sent) return sent.error();
-  addresses all;
-  std::vector<std::string> detectors, rings;
+  std::vector<std::string> libraries, detectors, rings;
   for (locality_id i = 0; i < job_.size; ++i) {
     std::string_view fields = (*sent)[i];
-    for (auto* to : {&all.library, &detectors, &rings, &all.also}) {
+    for (auto* to : {&libraries, &detectors, &rings}) {
       const auto field = take_field(fields);
       if (!field) return error{fmt::format("locality {} sent no valid addresses", i)};
       to->emplace_back(*field);
@@ -40,7 +39,7 @@ result<process_transport::addresses> process_transport::exchange_addresses(boots
   }
   rings_.open(job_, rings);
   if (auto r = detector_->connect(detectors, deadline_s); !r) return r.error();
-  return all;
+  return libraries;
 }
 
 bool process_transport::receive_near(bool of_all) noexcept {
@@ -57,11 +56,18 @@ void process_transport::close_rings() noexcept {
   rings_.close();
 }
 
-void process_transport::wake(locality_id to) noexcept {
+void process_transport::wake(locality_id to, std::span<const std::byte> contents) noexcept {
   auto* m = new outgoing;
+  m->head = contents;
   m->destination = to;
   m->sent = woken;
   lock_.send(*m, [this](transport_request& r) { issue_request(r); });
+}
+
+void process_transport::wake_neighbours() noexcept {
+  // Long enough that UCX allocates the memory that it uses for messages of that size.
+  static constexpr std::array<std::byte, 512> contents{};
+  for (const locality_id id : rings_.reachable(64)) wake(id, contents);
 }
 
 void process_transport::send(locality_id to, outgoing& m) noexcept {
@@ -74,6 +80,20 @@ void process_transport::send(locality_id to, outgoing& m) noexcept {
   }
   m.destination = to;
   lock_.send(m, [this](transport_request& r) { issue_request(r); });
+}
+
+bool process_transport::send_raw(locality_id to, std::span<const std::byte> first,
+                                 std::span<const std::byte> rest) noexcept {
+  const auto how = rings_.send_raw(to, first, rest);
+  if (how == near_rings::sending::sent_asleep) [[unlikely]]
+    wake(to);
+  return how != near_rings::sending::left;
+}
+
+void process_transport::receive_of(locality_id from) noexcept {
+  while (!lock_.try_take()) std::this_thread::yield();
+  rings_.receive_of(*receiver_, from);
+  unlock();
 }
 
 void process_transport::send_access(locality_id to, remote_access& a) noexcept {

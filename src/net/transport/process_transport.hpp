@@ -103,6 +103,11 @@ class combining_lock {
 class process_transport : public transport {
  public:
   void send(locality_id to, outgoing& m) noexcept final;
+  bool send_raw(locality_id to, std::span<const std::byte> first, std::span<const std::byte> rest) noexcept final;
+  std::size_t receive_awaited(locality_id from, std::span<const std::byte> awaited, raw_message& into) noexcept final {
+    return rings_.receive_awaited(*receiver_, from, awaited, into);
+  }
+  void receive_of(locality_id from) noexcept final;
   bool progress() noexcept final;
   [[nodiscard]] bool pending() const noexcept final {
     return unfinished_.load(std::memory_order_relaxed) != 0 || lock_.any();
@@ -116,15 +121,10 @@ class process_transport : public transport {
  protected:
   /// Takes what the localities have exchanged first, and listens for the failure detector. To be called first.
   result<void> join(job_info job);
-  /// The addresses of all localities, and the bytes sent with them, by locality.
-  struct addresses {
-    std::vector<std::string> library;  ///< of the transport's library
-    std::vector<std::string> also;
-  };
-  /// The second exchange of a start: all addresses, and `also`, any bytes for the others. Connects the failure
-  /// detector, and the rings if `with_rings`. `library`: "" if the transport's library needs no addresses.
-  result<addresses> exchange_addresses(bootstrap& b, std::string_view library, bool with_rings, std::string_view also,
-                                       double deadline_s);
+  /// The second exchange of a start. Connects the failure detector, and the rings if `with_rings`. `library`: the
+  /// address of the transport's library; the result is those of all localities.
+  result<std::vector<std::string>> exchange_addresses(bootstrap& b, std::string_view library, bool with_rings,
+                                                      double deadline_s);
   /// Receives messages from rings, of all neighbours or of some. True if there were any. Nothing while receiver_ is
   /// null.
   bool receive_near(bool of_all) noexcept;
@@ -140,6 +140,8 @@ class process_transport : public transport {
   }
   /// Receives the last messages from rings.
   void close_rings() noexcept;
+  /// Sends a message that only wakes to the neighbours with rings, at most 64.
+  void wake_neighbours() noexcept;
   /// Polls the failure detector now. True if anything happened.
   bool check_peers() noexcept;
   void unlock() noexcept;
@@ -170,7 +172,7 @@ class process_transport : public transport {
  private:
   static constexpr int most_polls = 1000;  // others may still send
   void issue_request(transport_request& r) noexcept;
-  void wake(locality_id to) noexcept;
+  void wake(locality_id to, std::span<const std::byte> contents = {}) noexcept;
   static void woken(outgoing* m, bool) noexcept { delete m; }
 
   ticks next_check_ = 0;  // of the failure detector

@@ -10,6 +10,7 @@
 // net/transport/ucx/test/ucx_transport_test.cpp; tests/net/ tests them between processes.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -56,12 +57,20 @@ struct outgoing : transport_request {
   void (*sent)(outgoing*, bool ok) noexcept = nullptr;
 };
 
-/// Receives messages. Called only by progress(); must not wait, and must not call progress().
+/// The longest raw message: a short one between localities of one host that is not a frame of parcels.
+inline constexpr std::size_t most_raw_bytes = 448;
+using raw_message = std::array<std::byte, most_raw_bytes>;
+
+/// Receives messages. Called only by progress(), except for raw messages; must not wait, and must not call functions
+/// that receive.
 class receiver {
  public:
   virtual ~receiver() = default;
   /// A message without pieces. `head` is valid during the call.
   virtual void arrived(locality_id from, std::span<const std::byte> head) noexcept = 0;
+  /// A raw message, which is valid during the call. Also called by transport::receive_awaited(), by one thread at a
+  /// time.
+  virtual void raw_arrived(locality_id /*from*/, std::span<const std::byte> /*message*/) noexcept {}
   /// Whether a message with pieces of that many bytes may be announced now. If not, the transport asks again at later
   /// calls of progress(), in the order of arrival, and receives none of its pieces before. `others_wait`: messages that
   /// arrived earlier.
@@ -109,6 +118,22 @@ class transport {
   virtual void start(receiver& r) = 0;
   /// Sends a message. If the peer is lost, `sent` is called with false. Requires: `to` is another locality of the job.
   virtual void send(locality_id to, outgoing& m) noexcept = 0;
+  /// Sends the raw message `first`, `rest` at once, from any thread. False if that is not possible now or at all: `to`
+  /// is on another host, the message is too long, or there is no room.
+  virtual bool send_raw(locality_id /*to*/, std::span<const std::byte> /*first*/,
+                        std::span<const std::byte> /*rest*/) noexcept {
+    return false;
+  }
+  /// Receives raw messages of a locality of this host until one that begins with `awaited` has come: it is in `into`,
+  /// and the result is its size. 0: it has not come, a head is in front of it, or another thread is receiving. From any
+  /// thread. Spins briefly if that has recently succeeded, since suspending and resuming a task takes longer.
+  virtual std::size_t receive_awaited(locality_id /*from*/, std::span<const std::byte> /*awaited*/,
+                                      raw_message& /*into*/) noexcept {
+    return 0;
+  }
+  /// Receives what a locality of this host has sent without the library, as progress() does; waits for other threads
+  /// that are receiving. From a task.
+  virtual void receive_of(locality_id /*from*/) noexcept {}
   /// Advances sends and receives. True if something happened.
   virtual bool progress() noexcept = 0;
   /// Sends, or receives of pieces, are unfinished: call progress() soon. Those of lost peers do not count.
@@ -140,15 +165,11 @@ struct job_info;
 /// it was built, can be loaded, and the launcher offers PMIx; else mpi. An error names what was expected and found.
 result<std::string_view> choose_transport();
 
-struct found_transport {
-  std::unique_ptr<transport> carrier;
-  std::vector<std::string> also;  ///< by locality: what it has passed to find_transport()
-};
 /// Creates the transport called `name`, together with all other localities of the job, which must all call this within
 /// the deadline: the second of the two exchanges of a start. `job`: the result of the first one,
-/// detail::exchange_job_info(). `also`: any bytes for the others. Requires: b.size() > 1; `b` outlives the transport.
-result<found_transport> find_transport(std::string_view name, bootstrap& b, detail::job_info job, std::string_view also,
-                                       double deadline_s);
+/// detail::exchange_job_info(). Requires: b.size() > 1; `b` outlives the transport.
+result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstrap& b, detail::job_info job,
+                                                  double deadline_s);
 /// Both exchanges, for programs without a job.
 result<std::unique_ptr<transport>> find_transport(std::string_view name, bootstrap& b, double deadline_s);
 

@@ -16,16 +16,15 @@ namespace plx::net::detail {
 
 // Start and end of the transport, and lost peers.
 
-result<found_transport> make_mpi_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s) {
+result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, job_info job, double deadline_s) {
   if (b.name() != "mpi")
     return error{
         fmt::format("expected a start by MPI for the transport mpi, found {}; pass the same transport to "
                     "find_bootstrap()",
                     b.name())};
   auto t = std::make_unique<mpi_transport>(static_cast<mpi_bootstrap&>(b));
-  auto opened = t->open(std::move(job), also, deadline_s);
-  if (!opened) return opened.error();
-  return found_transport{std::move(t), std::move(opened).value()};
+  if (auto r = t->open(std::move(job), deadline_s); !r) return r.error();
+  return std::unique_ptr<transport>(std::move(t));
 }
 
 mpi_transport::mpi_transport(mpi_bootstrap& b) : bootstrap_(b), mpi_(b.mpi()), lost_(b.size()) {}
@@ -37,11 +36,10 @@ mpi_transport::~mpi_transport() {
   (void)new std::vector<std::vector<std::byte>>(std::move(heads_));
 }
 
-result<std::vector<std::string>> mpi_transport::open(job_info job, std::string_view also, double deadline_s) {
+result<void> mpi_transport::open(job_info job, double deadline_s) {
   if (auto r = join(std::move(job)); !r) return r.error();
-  auto all = exchange_addresses(bootstrap_, "", true, also, deadline_s);
-  if (!all) return all.error();
-  return std::move(all->also);
+  if (auto r = exchange_addresses(bootstrap_, "", true, deadline_s); !r) return r.error();
+  return {};
 }
 
 void mpi_transport::start(receiver& r) {

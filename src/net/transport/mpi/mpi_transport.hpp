@@ -28,14 +28,14 @@ namespace plx::net::detail {
 
 /// Called by all localities of the job together: see find_transport(). Errors: one line. Requires: `b` is an
 /// mpi_bootstrap.
-result<found_transport> make_mpi_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s);
+result<std::unique_ptr<transport>> make_mpi_transport(bootstrap& b, job_info job, double deadline_s);
 
 class mpi_transport final : public process_transport {
  public:
   explicit mpi_transport(mpi_bootstrap& b);
   ~mpi_transport() override;
-  /// Called before any other function. Returns what each locality has passed as `also`.
-  result<std::vector<std::string>> open(job_info job, std::string_view also, double deadline_s);
+  /// Called before any other function.
+  result<void> open(job_info job, double deadline_s);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "mpi"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return std::size_t{64} << 10; }

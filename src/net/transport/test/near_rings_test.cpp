@@ -34,7 +34,11 @@ class noting_receiver final : public receiver {
   void pieces_lost(locality_id, void*) noexcept override {}
   void lost(locality_id, std::string_view) noexcept override {}
 
-  std::vector<std::pair<locality_id, std::string>> all;
+  void raw_arrived(locality_id from, std::span<const std::byte> message) noexcept override {
+    raw.emplace_back(from, std::string(reinterpret_cast<const char*>(message.data()), message.size()));
+  }
+
+  std::vector<std::pair<locality_id, std::string>> all, raw;
 };
 
 std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
@@ -63,7 +67,7 @@ class NearRings : public testing::Test {
 
 TEST_F(NearRings, MessagesArriveInOrder) {
   EXPECT_FALSE(receive(2));
-  const std::string longest(collective::most_shm_bytes, 'x');
+  const std::string longest(detail::most_shm_bytes, 'x');
   for (const std::string& text : {std::string("a"), longest, std::string(56, 'b'), std::string(57, 'c')})
     EXPECT_EQ(rings[0].send(2, bytes_of(text)), sending::sent);
   EXPECT_TRUE(receive(2));
@@ -83,7 +87,7 @@ TEST_F(NearRings, TheLibrarySendsTheOthers) {
   EXPECT_TRUE(offers[1].empty()) << "no other locality is on its host";
   EXPECT_EQ(rings[0].send(1, bytes_of("a")), sending::left);
   EXPECT_EQ(rings[1].send(0, bytes_of("a")), sending::left);
-  EXPECT_EQ(rings[0].send(2, bytes_of(std::string(collective::most_shm_bytes + 1, 'x'))), sending::left);
+  EXPECT_EQ(rings[0].send(2, bytes_of(std::string(detail::most_shm_bytes + 1, 'x'))), sending::left);
   EXPECT_EQ(rings[0].send(2, {}), sending::left);
   EXPECT_FALSE(receive(2));
 }
@@ -111,10 +115,92 @@ TEST_F(NearRings, AMessageToASleepingLocalityIsLeftToTheLibraryWhichWakesIt) {
   EXPECT_EQ(rings[0].counted().wakeups, 2u);
 }
 
+TEST_F(NearRings, RawMessagesAreDistinguishedFromHeads) {
+  const std::string longest(most_raw_bytes, 'x');
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of("fir"), bytes_of("st")), sending::sent);
+  EXPECT_EQ(rings[0].send(2, bytes_of("head")), sending::sent);
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of(longest).first(8), bytes_of(longest).subspan(8)), sending::sent);
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of("x"), bytes_of(longest)), sending::left) << "too long";
+  EXPECT_EQ(rings[0].send_raw(1, bytes_of("to another host"), {}), sending::left);
+  EXPECT_TRUE(receive(2));
+  const std::pair first(locality_id{0}, std::string("first")), last(locality_id{0}, longest);
+  EXPECT_EQ(receivers[2].raw, (std::vector{first, last}));
+  EXPECT_EQ(receivers[2].all, (std::vector{std::pair(locality_id{0}, std::string("head"))}));
+  EXPECT_EQ(rings[0].counted().sent, 3u);
+}
+
+TEST_F(NearRings, AnAwaitedRawMessageIsFoundBehindOthersAndLeavesLaterOnes) {
+  raw_message into;
+  EXPECT_EQ(rings[2].receive_awaited(receivers[2], 0, bytes_of("b"), into), 0u);
+  for (const char* text : {"a1", "b2", "b3"}) EXPECT_EQ(rings[0].send_raw(2, bytes_of(text), {}), sending::sent);
+  EXPECT_EQ(rings[2].receive_awaited(receivers[2], 0, bytes_of("b"), into), 2u);
+  EXPECT_EQ(into[1], std::byte{'2'});
+  EXPECT_EQ(receivers[2].raw, (std::vector{std::pair(locality_id{0}, std::string("a1"))}));
+  EXPECT_EQ(rings[2].receive_awaited(receivers[2], 1, bytes_of("b"), into), 0u) << "of another host";
+  EXPECT_EQ(rings[0].send(2, bytes_of("head")), sending::sent);
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of("b4"), {}), sending::sent);
+  EXPECT_EQ(rings[2].receive_awaited(receivers[2], 0, bytes_of("b4"), into), 0u) << "heads are received by polls";
+  EXPECT_TRUE(receivers[2].all.empty());
+  rings[2].receive_of(receivers[2], 0);
+  EXPECT_EQ(receivers[2].raw.back().second, "b4");
+  EXPECT_EQ(receivers[2].all.size(), 1u);
+  EXPECT_EQ(rings[2].counted().received, 5u);
+}
+
+// A neighbour that writes as fast as this locality reads does not keep the reading thread for ever.
+TEST_F(NearRings, AStreamOfRawMessagesIsReceivedInParts) {
+  class answering final : public receiver {
+   public:
+    explicit answering(net_rings& from) : from_(from) {}
+    void arrived(locality_id, std::span<const std::byte>) noexcept override {}
+    void raw_arrived(locality_id, std::span<const std::byte> message) noexcept override {
+      if (++received < 10'000) from_.send_raw(2, message, {});
+    }
+    void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
+    void pieces_arrived(locality_id, void*, bool) noexcept override {}
+    void pieces_lost(locality_id, void*) noexcept override {}
+    void lost(locality_id, std::string_view) noexcept override {}
+    unsigned received = 0;
+
+   private:
+    net_rings& from_;
+  } r(rings[0]);
+  raw_message into;
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of("again"), {}), sending::sent);
+  EXPECT_EQ(rings[2].receive_awaited(r, 0, bytes_of("never"), into), 0u);
+  EXPECT_LE(r.received, 128u);
+  rings[2].receive_of(r, 0);
+  EXPECT_LE(r.received, 2 * 128u + 16);
+  EXPECT_TRUE(rings[2].receive(r, invalid));
+  EXPECT_LE(r.received, 3 * 128u + 16);
+}
+
+TEST_F(NearRings, ARawMessageToASleepingLocalityIsWrittenAndWakesItOnce) {
+  EXPECT_TRUE(rings[2].sleep());
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of("first"), {}), sending::sent_asleep);
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of("second"), {}), sending::sent);
+  // Received without the wake-up: the next sleep has another number, for which a sender sends another one.
+  rings[2].receive_of(receivers[2], 0);
+  EXPECT_TRUE(rings[2].sleep());
+  EXPECT_EQ(rings[0].send_raw(2, bytes_of("third"), {}), sending::sent_asleep);
+}
+
+TEST_F(NearRings, AnInvalidMessageThatAnotherThreadFindsIsReportedByTheNextPoll) {
+  auto memory = detail::shm_segment::open(offers[2], 2);
+  ASSERT_TRUE(memory) << memory.error().message;
+  memory->ring_of(0).line(0).stamp.store(detail::shm_ring::stamp(0, detail::shm_ring::raw_bit));
+  raw_message into;
+  EXPECT_EQ(rings[2].receive_awaited(receivers[2], 0, bytes_of("a"), into), 0u);
+  EXPECT_FALSE(rings[2].sleep());
+  EXPECT_TRUE(receive(2));
+  EXPECT_EQ(invalid, 0u);
+  EXPECT_TRUE(rings[2].sleep());
+}
+
 // Another thread may hold the lock for long, because it was preempted.
 TEST_F(NearRings, ASendNeverWaits) {
   constexpr std::size_t each = 20'000;
-  const std::string longest(collective::most_shm_bytes, 'x');
+  const std::string longest(detail::most_shm_bytes, 'x');
   std::atomic<std::size_t> sent{0}, ended{0};
   const auto send = [&] {
     for (std::size_t i = 0; i < each; ++i) sent += rings[0].send(2, bytes_of(longest)) == sending::sent ? 1 : 0;
@@ -161,10 +247,10 @@ TEST_F(NearRings, NoMessageIsOverlookedByALocalityThatFallsAsleep) {
 }
 
 TEST_F(NearRings, AnInvalidMessageEndsTheRing) {
-  auto memory = collective::shm_segment::open(offers[2], 2);
+  auto memory = detail::shm_segment::open(offers[2], 2);
   ASSERT_TRUE(memory) << memory.error().message;
   EXPECT_EQ(rings[0].send(2, bytes_of("good")), sending::sent);
-  memory->ring_of(0).line(1).stamp.store(collective::shm_ring::stamp(1, 60'000));
+  memory->ring_of(0).line(1).stamp.store(detail::shm_ring::stamp(1, 60'000));
   EXPECT_TRUE(receive(2));
   EXPECT_EQ(invalid, 0u);
   EXPECT_EQ(receivers[2].all.size(), 1u);
@@ -210,9 +296,9 @@ TEST_F(ManyNearRings, EachSenderWakesASleepingLocality) {
 TEST_F(ManyNearRings, SeveralInvalidMessagesAreReportedOneByOne) {
   open(4);
   if (IsSkipped()) return;
-  auto memory = collective::shm_segment::open(offers[0], 4);
+  auto memory = detail::shm_segment::open(offers[0], 4);
   ASSERT_TRUE(memory) << memory.error().message;
-  for (const unsigned bad : {1u, 2u}) memory->ring_of(bad).line(0).stamp.store(collective::shm_ring::stamp(0, 60'000));
+  for (const unsigned bad : {1u, 2u}) memory->ring_of(bad).line(0).stamp.store(detail::shm_ring::stamp(0, 60'000));
   EXPECT_EQ(rings[3]->send(0, bytes_of("good")), sending::sent);
   std::vector<locality_id> found;
   for (int i = 0; i < 4; ++i) {
@@ -244,6 +330,15 @@ TEST_F(ManyNearRings, AllAreReadAlsoIfTheyAreMoreThanOnePollLooksAt) {
   EXPECT_FALSE(rings[0]->sleep()) << "it looks at all";
 }
 
+TEST_F(ManyNearRings, OfTooManyOnlyRawMessagesAreSent) {
+  open(net_rings::most_for_heads + 1);
+  if (IsSkipped()) return;
+  EXPECT_EQ(rings[1]->send(0, bytes_of("head")), sending::left);
+  EXPECT_EQ(rings[1]->send_raw(0, bytes_of("raw"), {}), sending::sent);
+  EXPECT_TRUE(rings[0]->receive_of_all(received, invalid));
+  EXPECT_EQ(received.raw.size(), 1u);
+}
+
 TEST_F(NearRings, TheLastMessagesOfALostLocalityArriveAndNoLaterOnes) {
   for (int i = 0; i < 40; ++i) EXPECT_EQ(rings[0].send(2, bytes_of("last")), sending::sent);
   rings[2].receive_last(receivers[2], 0);
@@ -268,13 +363,6 @@ TEST(NearRingsOffer, NoneIfTheUserWantsNone) {
   setenv("PLX_SHARED_MEMORY", "off", 1);
   EXPECT_EQ(net_rings().offer(job), "");
   unsetenv("PLX_SHARED_MEMORY");
-}
-
-TEST(NearRingsOffer, NoneForTooManyLocalities) {
-  detail::job_info job;
-  job.size = net_rings::most_neighbours + 1;
-  job.hosts.assign(job.size, "a");
-  EXPECT_EQ(net_rings().offer(job), "");
 }
 
 }  // namespace

@@ -127,13 +127,12 @@ struct : receiver {
 
 }  // namespace
 
-result<found_transport> make_ucx_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s) {
+result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, job_info job, double deadline_s) {
   const auto library = load_ucx();
   if (!library) return library.error();
   auto t = std::make_unique<ucx_transport>(**library, b.size());
-  auto opened = t->open(b, std::move(job), also, deadline_s);
-  if (!opened) return opened.error();
-  return found_transport{std::move(t), std::move(opened).value()};
+  if (auto r = t->open(b, std::move(job), deadline_s); !r) return r.error();
+  return std::unique_ptr<transport>(std::move(t));
 }
 
 ucx_transport::ucx_transport(const ucx_library& ucx, unsigned localities)
@@ -160,21 +159,20 @@ ucx_transport::~ucx_transport() {
   delete spare_;
 }
 
-result<std::vector<std::string>> ucx_transport::open(bootstrap& b, job_info job, std::string_view also,
-                                                     double deadline_s) {
+result<void> ucx_transport::open(bootstrap& b, job_info job, double deadline_s) {
   if (auto r = join(std::move(job)); !r) return r.error();
   if (auto r = open_worker(); !r) return r.error();
   const auto mine = address_of_worker();
   if (!mine) return mine.error();
-  auto all = exchange_addresses(b, *mine, uses_shared_memory(std::getenv("UCX_TLS")), also, deadline_s);
+  auto all = exchange_addresses(b, *mine, uses_shared_memory(std::getenv("UCX_TLS")), deadline_s);
   if (!all) return all.error();
   for (peer& p : peers_) {
-    p.address = std::move(all->library[p.id]);
+    p.address = std::move((*all)[p.id]);
     p.near = job_.near(p.id);
     p.proof = make_proof(job_.secret, proof_of::message, p.id, no_locality);
   }
   signature_ = {peers_[job_.here].proof, job_.here, 0};
-  return std::move(all->also);
+  return {};
 }
 
 error ucx_transport::failed(std::string_view what, ucs_status_t s) const {
@@ -241,7 +239,12 @@ result<std::string> ucx_transport::address_of_worker() {
   return text;
 }
 
-void ucx_transport::start(receiver& r) { receiver_ = &r; }
+void ucx_transport::start(receiver& r) {
+  receiver_ = &r;
+  // UCX connects on first use. The connections for messages that wake are made now: later, a locality would sleep until
+  // they are made, or they would lead to a process that has just ended, which UCX reports as an error.
+  wake_neighbours();
+}
 
 bool ucx_transport::advance() noexcept {
   bool happened = any_failed_ && lose_failed();

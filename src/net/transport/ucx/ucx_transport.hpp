@@ -155,14 +155,14 @@ struct ucx_receiving {
 };
 
 /// Called by all localities of the job together: see find_transport(). Errors: one line.
-result<found_transport> make_ucx_transport(bootstrap& b, job_info job, std::string_view also, double deadline_s);
+result<std::unique_ptr<transport>> make_ucx_transport(bootstrap& b, job_info job, double deadline_s);
 
 class ucx_transport final : public process_transport {
  public:
   ucx_transport(const ucx_library& ucx, unsigned localities);
   ~ucx_transport() override;
-  /// Called before any other function. Returns what each locality has passed as `also`.
-  result<std::vector<std::string>> open(bootstrap& b, job_info job, std::string_view also, double deadline_s);
+  /// Called before any other function.
+  result<void> open(bootstrap& b, job_info job, double deadline_s);
 
   [[nodiscard]] std::string_view name() const noexcept override { return "ucx"; }
   [[nodiscard]] std::size_t max_head_bytes() const noexcept override { return std::size_t{256} << 10; }

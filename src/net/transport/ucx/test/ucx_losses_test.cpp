@@ -118,7 +118,7 @@ void while_a_piece_is_under_way(bool to_the_dead, F at_end) {
     keeper k;
     message m(pattern(16, 1), parts_of({3 << 20}));
     net::detail::ucx_transport carrier(b.here() == 0 ? slow.library : **net::detail::load_ucx(), 2);
-    ASSERT_TRUE(carrier.open(b, net::detail::exchange_job_info(b, "", 300).value(), "", 300));
+    ASSERT_TRUE(carrier.open(b, net::detail::exchange_job_info(b, "", 300).value(), 300));
     carrier.start(k);
     message hello(pattern(16, 1));
     carrier.send(1 - b.here(), hello);

@@ -1,5 +1,6 @@
 // Short messages between localities of a host: through rings (net/transport/near_rings.hpp) or by UCX.
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <atomic>
 #include <chrono>
@@ -10,8 +11,9 @@
 #include <thread>
 #include <vector>
 
-#include "net/group/shm_segment.hpp"
+#include "base/test/timeout_test.hpp"
 #include "net/start/bootstrap.hpp"
+#include "net/transport/shm_segment.hpp"
 #include "net/transport/ucx/test/ucx_transport_test.hpp"
 
 namespace {
@@ -77,6 +79,31 @@ TEST_F(UcxTransport, WithoutRingsUcxSendsAll) {
   }
   const variable tcp("UCX_TLS", "tcp,self");
   EXPECT_EQ(sent_by_rings(100, 8).sent, 0u);
+}
+
+// A raw message that the other locality awaits, and one that it receives when it has slept.
+TEST_F(UcxTransport, ARawMessageWakesALocality) {
+  test::table t(2);
+  std::atomic<bool> sleeps{false};
+  with_transports(t, [&](transport& carrier, bootstrap& b, keeper& k) {
+    const std::string one = "one message";
+    const auto bytes = std::as_bytes(std::span(one));
+    if (b.here() == 1) {
+      EXPECT_TRUE(comes_true([&] { return sleeps.load(); }, [&] { carrier.progress(); }));
+      EXPECT_TRUE(carrier.send_raw(0, bytes.first(3), bytes.subspan(3)));
+      EXPECT_EQ(carrier.near().wakeups, 1u);
+      EXPECT_TRUE(progress_until(carrier, [&] { return k.raw == 1; }));
+      return;
+    }
+    EXPECT_TRUE(comes_true([&] { return carrier.arm(); }, [&] { carrier.progress(); }));
+    sleeps = true;
+    pollfd events{carrier.wake_fd(), POLLIN, 0};
+    EXPECT_EQ(::poll(&events, 1, 300'000), 1) << "woken";
+    raw_message into;
+    EXPECT_TRUE(comes_true([&] { return carrier.receive_awaited(1, bytes.first(3), into) == one.size(); }, [] {}));
+    EXPECT_TRUE(carrier.send_raw(1, bytes, {}));
+    EXPECT_TRUE(progress_until(carrier, [&] { return !carrier.pending(); }));
+  });
 }
 
 // More than a poll looks at.
@@ -165,10 +192,10 @@ TEST_F(UcxTransport, LocalitiesThatWriteInvalidMessagesAreLost) {
     std::string_view fields = addresses.at(0);
     std::string_view offer;
     for (int i = 0; i < 3; ++i) offer = net::detail::take_field(fields).value_or("");
-    auto memory = net::collective::shm_segment::open(offer, 3);
+    auto memory = net::detail::shm_segment::open(offer, 3);
     if (!memory) ADD_FAILURE() << memory.error().message;
     for (const unsigned bad : {1u, 2u})
-      if (memory) memory->ring_of(bad).line(0).stamp.store(net::collective::shm_ring::stamp(0, 60'000));
+      if (memory) memory->ring_of(bad).line(0).stamp.store(net::detail::shm_ring::stamp(0, 60'000));
     EXPECT_TRUE(progress_until(
         *carrier, [&] { return k.losses.size() == 2; }, memory ? 300 : 0));
     for (const auto& [who, why] : k.losses) EXPECT_EQ(why, "it wrote an invalid message to shared memory") << who;

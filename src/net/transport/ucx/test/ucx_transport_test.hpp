@@ -57,11 +57,12 @@ struct keeper final : receiver {
   std::vector<std::pair<locality_id, std::string>> losses;
   bool refuses = false, has_space = true;
   unsigned refusals = 0, questions = 0;
-  std::size_t heads_before_loss = 0;
+  std::size_t heads_before_loss = 0, raw = 0;
 
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
     heads.emplace(from, std::vector(head.begin(), head.end()));
   }
+  void raw_arrived(locality_id, std::span<const std::byte>) noexcept override { ++raw; }
   bool has_room(std::span<const std::byte>, std::uint64_t, bool others_wait) noexcept override {
     ++questions;
     return has_space && !others_wait;

@@ -1,4 +1,4 @@
-#include "net/group/shm_segment.hpp"
+#include "net/transport/shm_segment.hpp"
 
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -19,11 +19,7 @@
 #include "base/log.hpp"
 #include "net/start/bootstrap.hpp"
 
-namespace plx::net::collective {
-
-using net::detail::append_field;
-using net::detail::job_secret;
-using net::detail::take_field;
+namespace plx::net::detail {
 
 namespace {
 
@@ -207,4 +203,4 @@ shm_segment::~shm_segment() {
   if (file_ >= 0) close(file_);
 }
 
-}  // namespace plx::net::collective
+}  // namespace plx::net::detail

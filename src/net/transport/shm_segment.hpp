@@ -1,14 +1,14 @@
 // Short messages between processes of one host: a ring buffer of cache lines in shared memory.
 //
 // A message is one line or a few consecutive lines: a stamp, then the contents. The stamp of its first line gives the
-// position and length of the message and is written last, so that the reader gets both with one cache-line transfer
-// between two cores. Stamps count lines from the start: no stamp of an earlier lap is mistaken for a new one. The
-// reader publishes its position from time to time, in a line of its own. If the ring is full, put() returns false, and
-// the message is sent over the network. The processes share no lock and never wait for each other: the message of a
+// position, length and kind of the message and is written last, so that the reader gets both with one cache-line
+// transfer between two cores. Stamps count lines from the start: no stamp of an earlier lap is mistaken for a new one.
+// The reader publishes its position from time to time, in a line of its own. If the ring is full, put() returns false,
+// and the message is sent over the network. The processes share no lock and never wait for each other: the message of a
 // process that dies while it writes never becomes visible.
 //
 // Thread safety: one writer and one reader at a time, in any processes. Data from the other process are checked before
-// use. Cost: copies, and one cache-line transfer each way. Example: net/group/test/shm_ring_test.cpp
+// use. Cost: copies, and one cache-line transfer each way. Example: net/transport/test/shm_ring_test.cpp
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 #include "base/result.hpp"
 #include "net/start/job_info.hpp"
 
-namespace plx::net::collective {
+namespace plx::net::detail {
 
 struct alignas(64) shm_line {
   static constexpr std::size_t room = 56;
@@ -43,6 +43,7 @@ struct shm_ring {
   std::span<shm_line> lines;
 
   static constexpr unsigned size_bits = 16;
+  static constexpr std::size_t raw_bit = std::size_t{1} << 15;  ///< in the size: a raw message
   /// The stamp of the message that begins with line `at`, counted from the start.
   [[nodiscard]] static constexpr std::uint64_t stamp(std::uint64_t at, std::size_t bytes) noexcept {
     return (at + 1) << size_bits | bytes;
@@ -60,7 +61,7 @@ class shm_writer {
   explicit shm_writer(const shm_ring& r, std::uint64_t first = 0) noexcept : ring_(r), next_(first), seen_(first) {}
 
   /// False if there is no room. Requires: 0 < first.size() + rest.size() <= most_shm_bytes; `first` fits in a line.
-  bool put(std::span<const std::byte> first, std::span<const std::byte> rest) noexcept {
+  bool put(std::span<const std::byte> first, std::span<const std::byte> rest, bool raw = false) noexcept {
     const std::size_t bytes = first.size() + rest.size(), n = shm_ring::lines_of(bytes);
     if (!has_room(n)) return false;
     shm_line& head = ring_.line(next_);
@@ -69,7 +70,7 @@ class shm_writer {
     for (std::size_t i = 1; i < n; ++i) copy_in(ring_.line(next_ + i).bytes.data(), shm_line::room, rest);
     // seq_cst: either the reader finds the message after it has announced that it sleeps, or the writer sees that it
     // sleeps. Includes release: pairs with the acquire in shm_reader::next().
-    head.stamp.store(shm_ring::stamp(next_, bytes), std::memory_order_seq_cst);
+    head.stamp.store(shm_ring::stamp(next_, raw ? bytes | shm_ring::raw_bit : bytes), std::memory_order_seq_cst);
     next_ += n;
     return true;
   }
@@ -96,7 +97,7 @@ class shm_writer {
 
 class shm_reader {
  public:
-  enum class found : std::uint8_t { nothing, message, invalid };
+  enum class found : std::uint8_t { nothing, message, raw_message, invalid };
 
   shm_reader() = default;
   explicit shm_reader(const shm_ring& r, std::uint64_t first = 0) noexcept
@@ -104,6 +105,11 @@ class shm_reader {
 
   /// Whether there is a message. A reader calls it before it sleeps, after announcing that by a seq_cst store.
   [[nodiscard]] bool any() const noexcept { return is_next(ring_.line(next_).stamp.load(std::memory_order_seq_cst)); }
+  /// Whether the next message has come and is not a raw one.
+  [[nodiscard]] bool has_head() const noexcept {
+    const std::uint64_t stamp = ring_.line(next_).stamp.load(std::memory_order_relaxed);
+    return is_next(stamp) && (stamp & shm_ring::raw_bit) == 0;
+  }
   /// The maximum number of messages that are in the ring at the same time.
   [[nodiscard]] std::size_t most() const noexcept { return ring_.lines.size(); }
   /// Takes the next message: `bytes` bytes of `into`. After `invalid` the ring is unusable.
@@ -111,7 +117,7 @@ class shm_reader {
     // acquire: pairs with the store of put().
     const std::uint64_t stamp = ring_.line(next_).stamp.load(std::memory_order_acquire);
     if (!is_next(stamp)) return found::nothing;
-    bytes = stamp & ((std::uint64_t{1} << shm_ring::size_bits) - 1);
+    bytes = stamp & (shm_ring::raw_bit - 1);
     if (bytes == 0 || bytes > most_shm_bytes) return found::invalid;
     const std::size_t n = shm_ring::lines_of(bytes);
     for (std::size_t i = 0; i < n; ++i)
@@ -120,7 +126,7 @@ class shm_reader {
     next_ += n;
     // release: the lines may be overwritten. Rare, because the writer caches this line.
     if (next_ - published_ >= ring_.lines.size() / 4) ring_.taken->store(published_ = next_, std::memory_order_release);
-    return found::message;
+    return (stamp & shm_ring::raw_bit) != 0 ? found::raw_message : found::message;
   }
 
  private:
@@ -175,22 +181,21 @@ class shm_wake_ups {
   std::atomic<std::uint32_t> woken_for_{0};  // relaxed: it only counts
 };
 
-// The shared memory of the rings (shm_ring). A locality creates one segment for messages of collective calls and one
-// for those of its transport, each for the other localities of its host, and publishes its location through the
-// launcher's key-value exchange; the others map it. The segment has no name in a file system: it is freed with the last
-// process that maps it. On Linux it is not mapped in a forked child, which inherits only the file descriptor of its
-// parent's segment, and is ended by a signal if it destroys the parent's job: a child ends by _exit() or exec.
+// The shared memory of the rings (shm_ring). A locality creates a segment for the other localities of its host, and
+// publishes its location through the launcher's key-value exchange; the others map it. The segment has no name in a
+// file system: it is freed with the last process that maps it. On Linux it is not mapped in a forked child, which
+// inherits only the file descriptor of its parent's segment, and is ended by a signal if it destroys the parent's job:
+// a child ends by _exit() or exec.
 //
 // Layout: a page-aligned header with a key of 16 random bytes known only to the processes of the job; then, for each
 // locality of the host, a line for the position of the reader, and the ring. Thread safety: one thread during
 // construction. Errors: one line. Cost: some system calls; `ring_lines` lines for each locality of the host, at most
 // about 4 MiB for up to 4096 localities.
-// Example: net/group/test/shm_segment_test.cpp
+// Example: net/transport/test/shm_segment_test.cpp
 
 /// The value of PLX_SHARED_MEMORY: on (the default) or off. Errors: any other value.
 [[nodiscard]] result<bool> shared_memory_wanted();
-/// Logs that some or all messages of this host are sent without shared memory, with the first reason: once per process,
-/// for messages of the transport and of collective calls together.
+/// Logs that some or all messages of this host are sent without shared memory, with the first reason: once per process.
 void warn_without_shm(std::string_view why);
 
 class shm_segment {
@@ -228,4 +233,4 @@ class shm_segment {
   std::string description_;
 };
 
-}  // namespace plx::net::collective
+}  // namespace plx::net::detail

@@ -1,4 +1,4 @@
-#include "net/group/shm_segment.hpp"
+#include "net/transport/shm_segment.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -12,9 +12,7 @@
 
 namespace {
 
-using namespace plx::net::collective;
-using plx::net::detail::append_field;
-using plx::net::detail::take_field;
+using namespace plx::net::detail;
 
 std::string description(std::string_view process, std::string_view file, std::string_view key) {
   std::string t;

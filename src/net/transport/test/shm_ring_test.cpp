@@ -1,4 +1,4 @@
-#include "net/group/shm_segment.hpp"
+#include "net/transport/shm_segment.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 namespace {
 
-using namespace plx::net::collective;
+using namespace plx::net::detail;
 
 struct memory {
   explicit memory(std::size_t n) : lines(n) {}
