@@ -71,7 +71,9 @@ nonuniform_fourier::nonuniform_fourier(int n_frequencies)
 
 PLX_NUM_CLONES void nonuniform_fourier::spread(std::span<const point> points) const noexcept {
   // Vectors of eight numbers, for which GCC and Clang use the registers that the target has.
-  using lanes = double __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));
+  // A typedef: Clang ignores the alignment in a using-declaration.
+  typedef double lanes __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));
+  static_assert(alignof(lanes) == sizeof(double));
   const double scale = static_cast<double>(n_points_) * pieces;
   for (const point& p : points) {
     // Antiperiodic; without a branch, because signs are random.

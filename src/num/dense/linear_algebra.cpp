@@ -43,7 +43,9 @@ namespace {
 // Products with vectors below this number of columns are loops of our own: a call of the BLAS costs more than they do.
 constexpr int few_columns = 64;
 constexpr int width = 8;  // numbers in one register, with AVX-512
-using lanes = double __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));
+// A typedef: Clang ignores the alignment in a using-declaration.
+typedef double lanes __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));
+static_assert(alignof(lanes) == sizeof(double));
 
 CBLAS_TRANSPOSE blas(transposed op) {
   return op == transposed::no ? CblasNoTrans : op == transposed::yes ? CblasTrans : CblasConjTrans;

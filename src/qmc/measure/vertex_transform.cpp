@@ -10,7 +10,9 @@ namespace plx::detail {
 namespace {
 
 constexpr int width = 8;  // numbers in one register, with AVX-512
-using lanes = double __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));
+// A typedef: Clang ignores the alignment in a using-declaration.
+typedef double lanes __attribute__((vector_size(width * sizeof(double)), aligned(sizeof(double)), may_alias));
+static_assert(alignof(lanes) == sizeof(double));
 
 // As replace_by_sums, of that many registers. Inlined, to be compiled for the caller's instruction set.
 template <int Registers>
