@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "attach/core/message_list.hpp"
 #include "attach/core/thread_row.hpp"
 #include "attach/core/wait_sites.hpp"
 #include "base/log.hpp"
@@ -112,6 +113,7 @@ struct program::parts {
       for (auto& r : add_processor_counters(counters)) kept.push_back(std::move(r));
     kept.push_back(counters.add({"/process/count/threads", "1", "Threads started", true},
                                 [this] { return begun.load(std::memory_order_relaxed); }));
+    if (s.trace) rec.add_source(messages = std::make_shared<message_list>());
     run = std::make_unique<session>(rec, counters, std::move(s));
   }
 
@@ -124,7 +126,8 @@ struct program::parts {
   std::vector<registration> kept;
   const std::string output;
   const bool csv;
-  const bool samples_counters;  // then the session writes the samples
+  const bool samples_counters;             // then the session writes the samples
+  std::shared_ptr<message_list> messages;  // null without a trace
   std::unique_ptr<session> run;
   wait_sites sites;
   std::atomic<bool> finished{false};
@@ -185,6 +188,12 @@ result<void> program::begin(settings s, begin_options o) {
 bool program::begun() noexcept {
   const program* p = get();
   return p != nullptr && p->parts_->pid == getpid();
+}
+
+message_list* program::messages() noexcept { return parts_->messages.get(); }
+bool program::is_process(unsigned number, unsigned processes) const noexcept {
+  const settings& s = parts_->run->asked();
+  return s.locality == number && s.localities == processes;
 }
 
 recorder& program::rec() noexcept { return parts_->rec; }

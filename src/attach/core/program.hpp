@@ -24,6 +24,8 @@
 
 namespace plx::probe {
 
+class message_list;  // attach/core/message_list.hpp
+
 /// The measurement's state of this thread. In static thread-local storage: no allocation, available at once.
 struct thread_slot {
   thread_row* row = nullptr;
@@ -98,6 +100,11 @@ class program {
 
   /// False if only the end of the process ends the measurement.
   [[nodiscard]] bool ends_on_request() const noexcept;
+
+  /// The messages for the trace; null if none is recorded.
+  message_list* messages() noexcept;
+  /// Whether the settings call this process `number` of a job of `processes`.
+  [[nodiscard]] bool is_process(unsigned number, unsigned processes) const noexcept;
 
   recorder& rec() noexcept;
   counter_registry& counters() noexcept;

@@ -91,6 +91,8 @@ class thread_row {
   void start(name_id name, std::uint64_t key, ticks now, task_id cause = 0, ticks made = 0);
   /// The innermost timer's number in the trace; 0 without a trace.
   [[nodiscard]] task_id current() const noexcept { return stack_.empty() ? 0 : stack_.back().id; }
+  /// The same of the timer around the innermost one.
+  [[nodiscard]] task_id around() const noexcept { return stack_.size() < 2 ? 0 : stack_[stack_.size() - 2].id; }
   /// False if `name` was not the innermost timer: then nested timers were stopped too, or it was not running.
   bool stop(name_id name, ticks now);
   /// Removes the innermost timer. False if there is none.

@@ -21,4 +21,19 @@ inline std::string folder_of_rank(const std::string& folder) {
   return folder;
 }
 
+/// This process among those that mpirun started together; false if the environment does not contain both numbers.
+inline bool place_in_job(unsigned& rank, unsigned& ranks) {
+  constexpr const char* names[][2] = {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                      {"PMI_RANK", "PMI_SIZE"},
+                                      {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"}};
+  for (const auto& [own, all] : names) {
+    const char *n = std::getenv(own), *of = std::getenv(all);
+    if (n == nullptr || of == nullptr) continue;
+    rank = static_cast<unsigned>(std::strtoul(n, nullptr, 10));
+    ranks = static_cast<unsigned>(std::strtoul(of, nullptr, 10));
+    return rank < ranks;
+  }
+  return false;
+}
+
 }  // namespace plx::probe

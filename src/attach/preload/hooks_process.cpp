@@ -323,6 +323,7 @@ bool has_flag(const char* name) {
   auto s = asked_for();
   if (!s) return say("plx-exec: " + s.error().message + "; the program runs without measurement\n");
   s->output = folder_of_rank(s->output);
+  if (!child) (void)place_in_job(s->locality, s->localities);
   if (child) s->output += fmt::format("/process-{}", getpid());
   const auto done =
       program::begin(*std::move(s), {.main_name = "main", .says_where = !has_flag(exec_quiet), .to_the_end = true});

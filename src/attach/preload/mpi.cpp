@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "attach/preload/call_tables.hpp"
+#include "attach/preload/mpi_messages.hpp"
 
 using plx::probe::call_table;
 
@@ -61,6 +62,8 @@ class function {
     const running now(*this);
     return f();
   }
+
+  [[nodiscard]] unsigned timer() const noexcept { return timer_; }
 
   void count(const bytes& b) const {
     if (sent_ != nullptr && b.sent > 0) calls_->count(sent_, b.sent);

@@ -72,6 +72,52 @@ for way in "", "_at", "_all", "_at_all", "_shared", "_ordered":
             COUNTED[begun] = f"{operation}(${first}, ${first + 1})"
 
 
+# Statements that record messages in a trace (mpi_messages.hpp), before and after the call, within its timer. $D is its
+# result.
+MESSAGES = {
+    "Recv": ("receiving note(me.timer(), $3, $4, $5);", "note.end($D, $S);"),
+    "Irecv": ("receiving note(me.timer(), $3, $4, $5);", "note.pending($D, *$6);"),
+    "Sendrecv": ("sending sent(me.timer(), $1, $2, $3, $4, $10); receiving note(me.timer(), $8, $9, $10);",
+                 "sent.end($D); note.end($D, $S);"),
+    "Sendrecv_replace": ("sending sent(me.timer(), $1, $2, $3, $4, $7); receiving note(me.timer(), $5, $6, $7);",
+                         "sent.end($D); note.end($D, $S);"),
+    "Isendrecv": ("sending sent(me.timer(), $1, $2, $3, $4, $10); receiving note(me.timer(), $8, $9, $10);",
+                  "sent.end($D); note.pending($D, *$11);"),
+    "Isendrecv_replace": ("sending sent(me.timer(), $1, $2, $3, $4, $7); receiving note(me.timer(), $5, $6, $7);",
+                          "sent.end($D); note.pending($D, *$8);"),
+    "Mprobe": ("receiving note(me.timer(), $0, $1, $2);", "note.probed($D, true, *$3, $S);"),
+    "Improbe": ("receiving note(me.timer(), $0, $1, $2);", "note.probed($D, *$3 != 0, *$4, $S);"),
+    "Mrecv": ("receiving_found note(me.timer(), *$3);", "note.end($D);"),
+    "Imrecv": ("receiving_found note(me.timer(), *$3);", "note.pending($D, *$4);"),
+    "Recv_init": ("", "made_receive($D, $3, $4, $5, *$6);"),
+    "Start": ("starting note(me.timer(), 1, $0);", "note.end($D);"),
+    "Startall": ("starting note(me.timer(), $0, $1);", "note.end($D);"),
+    "Request_free": ("freeing($0);", ""),
+    "Wait": ("completing note(me.timer(), 1, $0); $1 = note.status($1);", "note.one($D, true, 0, $1);"),
+    "Test": ("completing note(me.timer(), 1, $0); $2 = note.status($2);", "note.one($D, *$1 != 0, 0, $2);"),
+    "Waitany": ("completing note(me.timer(), $0, $1); $3 = note.status($3);", "note.one($D, true, *$2, $3);"),
+    "Testany": ("completing note(me.timer(), $0, $1); $4 = note.status($4);", "note.one($D, *$3 != 0, *$2, $4);"),
+    "Waitall": ("completing note(me.timer(), $0, $1); $2 = note.statuses($2);", "note.all($D, true, $2);"),
+    "Testall": ("completing note(me.timer(), $0, $1); $3 = note.statuses($3);", "note.all($D, *$2 != 0, $3);"),
+    "Comm_create_group": ("", "made_by_group($D, *$3, $2);"),
+    "Intercomm_create": ("", "made_by_group($D, *$5, $4);"),
+    "Comm_idup": ("", "made_by_all($D, $0, MPI_COMM_NULL);"),
+    "Comm_idup_with_info": ("", "made_by_all($D, $0, MPI_COMM_NULL);"),
+    "Finalize": ("finish_messages();", ""),
+}
+for name in "Waitsome", "Testsome":
+    MESSAGES[name] = ("completing note(me.timer(), $0, $1); $4 = note.statuses($4);", "note.some($D, *$2, $3, $4);")
+for mode in "", "S", "B", "R":
+    MESSAGES[f"{mode}send".capitalize()] = MESSAGES[f"I{mode.lower()}send"] = (
+        "sending note(me.timer(), $1, $2, $3, $4, $5);", "note.end($D);")
+    MESSAGES[f"{mode}send_init".capitalize()] = ("", "made_send($D, $1, $2, $3, $4, $5, *$6);")
+for name, made in {
+    "Comm_dup": 1, "Comm_dup_with_info": 2, "Comm_create": 2, "Comm_split": 3, "Comm_split_type": 4, "Cart_create": 5,
+    "Cart_sub": 2, "Graph_create": 5, "Dist_graph_create": 8, "Dist_graph_create_adjacent": 9, "Intercomm_merge": 2,
+}.items():
+    MESSAGES[name] = ("", f"made_by_all($D, $0, *${made});")
+
+
 def preprocessed(compiler, arguments):
     command = [compiler, *arguments, "-E", "-P", "-x", "c++", "-"]
     return subprocess.run(command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True).stdout
@@ -129,8 +175,8 @@ def functions(text):
     }
 
 
-def expression_of(name):
-    return COUNTED.get(name) or (COUNTED.get(name[:-2]) if name.endswith("_c") else None)
+def of(table, name):
+    return table.get(name) or (table.get(name[:-2]) if name.endswith("_c") else None)
 
 
 def wrapper(name, parameters):
@@ -139,23 +185,29 @@ def wrapper(name, parameters):
     arguments = [f"a{i}" for i in range(len(parameters))]
     declared = ", ".join(named(p, a) for p, a in zip(parameters, arguments))
     call = f"PMPI_{name}({', '.join(arguments)})"
-    expression = expression_of(name)
+    expression, (before, after) = of(COUNTED, name), of(MESSAGES, name) or ("", "")
     lines = [
         f"PLX_WRAPPER int MPI_{name}({declared}) {{", f"  if (measuring() == nullptr) return {call};",
         f'  static const function me("{name}", {"true" if expression else "false"});',
     ]
-    if expression and "$S" in expression:
+    if "$S" in f"{expression}{after}":
         status = arguments[-1]
         lines += ["  MPI_Status own;", f"  if ({status} == MPI_STATUS_IGNORE) {status} = &own;"]
-        expression = expression.replace("$S", status)
+
+    def filled(text):
+        return re.sub(r"\$(\d+)", r"a\1", text.replace("$S", arguments[-1] if arguments else "").replace("$D", "result"))
+
+    if before or after:
+        steps = f"{filled(before)} const int result = {call}; {filled(after)} return result;".strip()
+    else:
+        steps = f"return {call};"
     if expression:
-        counted = re.sub(r"\$(\d+)", r"a\1", expression)
         lines += [
-            f"  const int done = me.timed([&] {{ return {call}; }});",
-            f"  if (done == MPI_SUCCESS) me.count({counted});", "  return done;",
+            f"  const int done = me.timed([&] {{ {steps} }});",
+            f"  if (done == MPI_SUCCESS) me.count({filled(expression)});", "  return done;",
         ]
     else:
-        lines.append(f"  return me.timed([&] {{ return {call}; }});")
+        lines.append(f"  return me.timed([&] {{ {steps} }});")
     return "\n".join([*lines, "}"])
 
 

@@ -7,7 +7,7 @@
 // the task that runs the call, and that task the parent of the one that continues with the reply.
 //
 // Thread safety: everything; one thread at a time calls drain(). Cost: off, a relaxed load per parcel sent
-// and a compare per parcel received; on, three shared atomic additions, no lock for workers, and 41 bytes of memory per
+// and a compare per parcel received; on, three shared atomic additions, no lock for workers, and 49 bytes of memory per
 // parcel on each of the two localities until it is drained. Example: net/observe/test/trace_end_test.cpp
 #pragma once
 
@@ -50,7 +50,7 @@ class message_log final : public probe::trace_source {
   /// Passes all records that were not passed before, and frees them.
   void drain(probe::trace_sink& to) override;
 
-  /// Maximum number of records of one locality that wait for drain(): 50 MB. Further ones are lost, and counted in a
+  /// Maximum number of records of one locality that wait for drain(): 51 MB. Further ones are lost, and counted in a
   /// mark of the trace.
   static constexpr std::uint64_t most = std::uint64_t{1} << 20;
 

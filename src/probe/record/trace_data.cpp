@@ -122,6 +122,23 @@ void recorder::stream_to(trace_sink* sink, unsigned locality, unsigned localitie
   if (s.tracing_locked()) s.memory_in_use = true;
 }
 
+namespace {
+/// In seconds since 1970. Both clocks are read together as closely as in the best of some attempts.
+double time_of_day_at(ticks origin) {
+  double best = 0;
+  ticks least = ~ticks{0};
+  for (int i = 0; i < 8; ++i) {
+    const ticks before = now_ticks();
+    const double now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    const ticks after = now_ticks();
+    if (after - before >= least) continue;
+    least = after - before;
+    best = now_s - seconds(before + least / 2 - origin);
+  }
+  return best;
+}
+}  // namespace
+
 void recorder::state::begin_sink(unsigned locality, unsigned localities) {
   {
     const std::lock_guard lock(mutex);
@@ -130,10 +147,9 @@ void recorder::state::begin_sink(unsigned locality, unsigned localities) {
   streamed_before = streamed.load(std::memory_order_relaxed);
   names_passed.clear();
   lanes_named.clear();
-  const double now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
   sink->begin({.origin = origin,
                .ticks_per_second = ticks_per_second(),
-               .unix_s = now_s - seconds(now_ticks() - origin),
+               .unix_s = time_of_day_at(origin),
                .locality = locality,
                .localities = localities,
                .space = space,

@@ -108,15 +108,17 @@ struct trace_data {
 // before. It is assembled by trace/file/job_trace.hpp. Thread safety: none; it belongs to the caller.
 // Example: trace/file/test/job_trace_test.cpp
 
-/// A parcel between two localities.
+/// A parcel or a message of MPI between two localities.
 struct trace_message {
   ticks sent = 0;
   ticks received = 0;        // 0: arrival not recorded
-  std::uint64_t number = 0;  // of its sender; together with `from` it identifies the parcel
-  std::uint64_t bytes = 0;   // including its header
+  std::uint64_t number = 0;  // see trace_parcel
+  std::uint64_t bytes = 0;   // of a parcel: including its header
   unsigned from = 0;
   unsigned to = 0;
-  name_id name = unnamed;  // the called action; for an answer, the action that was called
+  name_id name = unnamed;  // the called action; for an answer, the action that was called; for a message the function
+  std::uint32_t channel = 0;  // 0: a parcel; otherwise the communicator of a message
+  std::int32_t tag = 0;       // of a message
 };
 
 /// One process of the job.
@@ -136,6 +138,7 @@ struct trace_job {
   std::vector<trace_locality> localities;
   std::vector<trace_message> messages;       // in order of the moment they were sent
   std::vector<unsigned> sample_at, mark_at;  // the localities of trace_data::samples and marks
+  bool of_mpi = false;                       // some message is one of MPI
 
   /// The locality of a worker. Requires: the worker exists.
   [[nodiscard]] unsigned locality_of(unsigned worker) const noexcept {

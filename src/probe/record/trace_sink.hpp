@@ -36,14 +36,17 @@ struct trace_totals {
   bool ended = false;      // the program has ended the trace
 };
 
-/// A parcel that was sent or received.
+/// A parcel or a message of MPI that was sent or received. Both ends of it have the same sender, receiver, channel, tag
+/// and number.
 struct trace_parcel {
   ticks when = 0;
-  task_id task = 0;          // the sending task (0: none); on the receiver, the join that represents the parcel
-  std::uint64_t number = 0;  // assigned by its sender
-  std::uint64_t bytes = 0;   // including its header
-  std::uint32_t peer = 0;    // the receiver or sender
-  name_id name = unnamed;    // of the action; unnamed for received replies
+  task_id task = 0;           // the sending task (0: none); on the receiver, the join that represents the parcel
+  std::uint64_t number = 0;   // assigned by its sender; of a message: among those with the other four, from 1 on
+  std::uint64_t bytes = 0;    // of a parcel: including its header
+  std::uint32_t peer = 0;     // the receiver or sender
+  name_id name = unnamed;     // of the action; unnamed for received replies; of a message: the function of MPI
+  std::uint32_t channel = 0;  // 0: a parcel; otherwise identifies the communicator in all processes
+  std::int32_t tag = 0;       // of a message
 };
 
 /// The reading `there` of another clock corresponds to `here` of this clock, within `uncertainty` ticks.

@@ -106,10 +106,13 @@ bool job_trace::add(unsigned which, const std::string& host, trace_data&& part, 
   return true;
 }
 
-/// Sorts both lists by (sender, number): each parcel occurs at most once in each.
+/// Sorts both lists by what identifies a parcel: each occurs at most once in each.
 void job_trace::match() {
-  const auto sender = [](const parcel& p) { return std::pair(p.r.peer, p.r.number); };
-  const auto own = [](const parcel& p) { return std::pair(p.at, p.r.number); };
+  const auto id = [](unsigned from, unsigned to, const trace_parcel& r) {
+    return std::tuple(from, r.channel, to, r.tag, r.number);
+  };
+  const auto sender = [&](const parcel& p) { return id(p.r.peer, p.at, p.r); };
+  const auto own = [&](const parcel& p) { return id(p.at, p.r.peer, p.r); };
   std::sort(sent_.begin(), sent_.end(), [&](const parcel& a, const parcel& b) { return own(a) < own(b); });
   std::sort(received_.begin(), received_.end(),
             [&](const parcel& a, const parcel& b) { return sender(a) < sender(b); });
@@ -117,9 +120,17 @@ void job_trace::match() {
   const auto count_unmatched = [&] { ++job().localities[(came++)->at].unmatched; };
   for (const parcel& s : sent_) {
     while (came != received_.end() && sender(*came) < own(s)) count_unmatched();
-    trace_message m{
-        .sent = s.r.when, .number = s.r.number, .bytes = s.r.bytes, .from = s.at, .to = s.r.peer, .name = s.r.name};
-    if (came != received_.end() && sender(*came) == own(s) && came->at == s.r.peer) {
+    trace_message m{.sent = s.r.when,
+                    .number = s.r.number,
+                    .bytes = s.r.bytes,
+                    .from = s.at,
+                    .to = s.r.peer,
+                    .name = s.r.name,
+                    .channel = s.r.channel,
+                    .tag = s.r.tag};
+    job().of_mpi |= m.channel != 0;
+    const bool same = came != received_.end() && sender(*came) == own(s);
+    if (same && (s.r.channel == 0 || came->r.bytes == s.r.bytes)) {  // both ends of a message have its size
       m.received = came->r.when;
       if (s.r.task != 0 && came->r.task != 0)
         whole_.data.edges.push_back({.from = s.r.task, .to = came->r.task, .when = s.r.when});

@@ -156,15 +156,21 @@ loaded_trace merged(const std::vector<run_file>& files, std::vector<read_part>& 
 
 namespace fs = std::filesystem;
 
-/// RUN/localities/N/trace.plxt, in order of N.
-std::vector<std::pair<unsigned long, std::string>> traces_of_others(const std::string& run) {
+/// FOLDER/PREFIXN/trace.plxt, in order of N.
+std::vector<std::pair<unsigned long, std::string>> traces_below(const std::string& folder, std::string_view prefix) {
   std::error_code ignored;
   std::vector<std::pair<unsigned long, std::string>> all;
-  for (fs::directory_iterator i(run + "/localities", ignored), end; i != end; i.increment(ignored))
-    if (const fs::path own = i->path() / "trace.plxt"; fs::exists(own, ignored))
-      all.emplace_back(std::strtoul(i->path().filename().c_str(), nullptr, 10), own.string());
+  for (fs::directory_iterator i(folder, ignored), end; i != end; i.increment(ignored)) {
+    const std::string name = i->path().filename().string();
+    if (const fs::path own = i->path() / "trace.plxt"; name.starts_with(prefix) && fs::exists(own, ignored))
+      all.emplace_back(std::strtoul(name.c_str() + prefix.size(), nullptr, 10), own.string());
+  }
   std::sort(all.begin(), all.end());
   return all;
+}
+
+std::vector<std::pair<unsigned long, std::string>> traces_of_others(const std::string& run) {
+  return traces_below(run + "/localities", "");
 }
 
 }  // namespace
@@ -182,6 +188,8 @@ result<std::vector<std::string>> trace_files(const std::string& run) {
   std::vector<std::string> files;
   if (const std::string own = run + "/trace.plxt"; fs::exists(own, ignored)) files.push_back(own);
   for (auto& [number, path] : traces_of_others(run)) files.push_back(std::move(path));
+  if (files.empty())
+    for (auto& [number, path] : traces_below(run, "rank-")) files.push_back(std::move(path));
   if (files.empty())
     return error{fmt::format("'{}' has no trace.plxt: record one with PLX_TRACE=1 PLX_OUTPUT={}", run, run)};
   std::uint32_t of_first = 0;

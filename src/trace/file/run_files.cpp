@@ -30,6 +30,16 @@ clock_map own_clock(const trace_start& s) {
   return m;
 }
 
+/// Whether both processes ran on one host, so that they read the same clock: then the time of day at both starts
+/// differs by as much as the clock.
+bool same_clock(const trace_start& a, const trace_start& b) {
+  constexpr double most_s = 1e-3, drift = 1e-3;  // of the time of day, which is adjusted, between both starts
+  const double ahead_s = a.origin >= b.origin ? static_cast<double>(a.origin - b.origin) / b.ticks_per_second
+                                              : -static_cast<double>(b.origin - a.origin) / b.ticks_per_second;
+  return !a.host.empty() && a.host == b.host &&
+         std::abs(a.unix_s - b.unix_s - ahead_s) < most_s + drift * std::abs(ahead_s);
+}
+
 clock_map clock_of(const trace_start& s, const run_file& root, const clock_points& points,
                    std::vector<std::string>& warnings) {
   clock_map m(ticks_per_second(), s.ticks_per_second);
@@ -40,6 +50,7 @@ clock_map clock_of(const trace_start& s, const run_file& root, const clock_point
              .here = root.clock(p.here),
              .uncertainty = static_cast<ticks>(std::lround(static_cast<double>(p.uncertainty) * rate))});
   if (m.known()) return m;
+  if (points.all.empty() && same_clock(s, root.start)) return root.clock;
   const double later_s = s.unix_s - root.start.unix_s;
   const ticks begin = root.clock(root.start.origin), step = ticks_from(std::abs(later_s));
   m.add({.there = s.origin, .here = later_s >= 0 ? begin + step : begin - std::min(begin, step)});

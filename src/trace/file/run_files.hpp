@@ -21,8 +21,9 @@ struct run_file {
   clock_map clock;  // its ticks as ticks of this process, whose clock is that of the first file but for the rate
 };
 
-/// The files in order of locality. Times of other localities are converted by the clock map in the root's file or,
-/// without one, by the time of day, with a warning. Errors: two files of one locality; a locality beyond their number.
+/// The files in order of locality. Times of other localities are converted by the clock map in the root's file. If no
+/// clock was measured, those of the root's host are not converted; all others are by the time of day, with a warning.
+/// Errors: two files of one locality; a locality beyond their number.
 result<std::vector<run_file>> run_files(const std::vector<std::string>& paths, std::vector<std::string>& warnings);
 
 /// The part of a file that belongs to a part of the run.

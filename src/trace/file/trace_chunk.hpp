@@ -215,8 +215,8 @@ inline device_operation operation_of(const std::array<std::uint32_t, 16>& w) noe
           .failed = (w[15] & 1) != 0,
           .part = (w[15] & 2) != 0};
 }
-static_assert(sizeof(trace_parcel) == 40);
-using parcel_row = std::array<std::uint32_t, 12>;  // the last two are 0
+static_assert(sizeof(trace_parcel) == 48);
+using parcel_row = std::array<std::uint32_t, 12>;
 
 /// Numbers and texts of small chunks: numbers of seven bits per byte, lowest first (LEB128).
 class byte_writer {

@@ -70,8 +70,8 @@ struct loaded_trace {
   double ticks_per_second = plx::ticks_per_second();  // of the times in it
 };
 
-/// The files of a run: RUN/trace.plxt and RUN/localities/N/trace.plxt; RUN itself if it is a file. Error: they are of
-/// jobs with different numbers of localities.
+/// The files of a run: RUN/trace.plxt and RUN/localities/N/trace.plxt, or without them RUN/rank-N/trace.plxt
+/// (plx-exec); RUN itself if it is a file. Error: they are of jobs with different numbers of localities.
 result<std::vector<std::string>> trace_files(const std::string& run);
 
 /// Removes RUN/localities/N/trace.plxt, which an earlier run left there, for N >= `localities` and for those N that are

@@ -71,8 +71,8 @@ class json_writer {
   void rows() {
     for (unsigned w = 0; w < data_.workers.size(); ++w) row(rows_[w], row_name(data_, w, job_));
     for (unsigned l = 0; job_ != nullptr && l < job_->localities.size(); ++l) {
-      row(parcel_row(l, true), "parcels sent");
-      row(parcel_row(l, false), "parcels received");
+      row(parcel_row(l, true), job_->of_mpi ? "messages sent" : "parcels sent");
+      row(parcel_row(l, false), job_->of_mpi ? "messages received" : "parcels received");
     }
   }
 
@@ -195,8 +195,10 @@ class json_writer {
       fmt::format_to(out(), "{{\"ph\":\"X\",\"pid\":{},\"tid\":{}", at.pid, at.tid);
       time("ts", begin);
       time("dur", length);
-      fmt::format_to(out(), ",\"name\":{},\"cat\":\"parcel\",\"args\":{{\"number\":{},\"{}\":{},\"bytes\":{}}}}},\n",
+      fmt::format_to(out(), ",\"name\":{},\"cat\":\"parcel\",\"args\":{{\"number\":{},\"{}\":{},\"bytes\":{}",
                      names_[m.name], m.number, sent ? "to" : "from", sent ? m.to : m.from, m.bytes);
+      if (m.channel != 0) fmt::format_to(out(), ",\"tag\":{},\"communicator\":{}", m.tag, m.channel);
+      text_ += "}},\n";
       if (m.received != 0) arrow(sent ? 's' : 'f', at, begin, first_id + list[i], "parcel");
       line_ended();
       begin += length;

@@ -60,6 +60,8 @@ enum attribute : OTF2_AttributeRef {
   a_action,
   a_bytes,
   a_more_parents,
+  a_tag,
+  a_communicator,
   a_parents,
   a_parent_0
 };
@@ -224,8 +226,8 @@ class archive {
   }
 
   // Parcels are sends and receives at a separate location per locality, whose number is its rank. OTF2 readers match
-  // those with the same sender, receiver and tag in order; the tag is the parcel's number, so overtaking does not
-  // matter.
+  // those with the same sender, receiver and tag in order; the tag is the parcel's number, for a message of MPI its
+  // number among all messages of the job, so overtaking does not matter.
   void parcel_events(std::uint32_t locality) {
     struct event {
       ticks when;
@@ -241,8 +243,11 @@ class archive {
     OTF2_EvtWriter& writer = check(OTF2_Archive_GetEvtWriter(archive_, n_events_.size()));
     for (const event& e : events) {
       meet(e.when);
-      const auto tag = static_cast<std::uint32_t>(e.m->number);
+      const bool mpi = e.m->channel != 0;
+      const auto tag = static_cast<std::uint32_t>(mpi ? e.m - job_->messages.data() : e.m->number);
       check(OTF2_AttributeList_AddUint64(list_, a_parcel, e.m->number));
+      if (mpi) check(OTF2_AttributeList_AddInt32(list_, a_tag, e.m->tag));
+      if (mpi) check(OTF2_AttributeList_AddUint32(list_, a_communicator, e.m->channel));
       if (e.m->name != unnamed) check(OTF2_AttributeList_AddRegionRef(list_, a_action, region_of(e.m->name)));
       check(e.sent ? OTF2_EvtWriter_MpiSend(&writer, list_, e.when, e.m->to, 1, tag, e.m->bytes)
                    : OTF2_EvtWriter_MpiRecv(&writer, list_, e.when, e.m->from, 1, tag, e.m->bytes));
@@ -313,7 +318,7 @@ class archive {
                job_ == nullptr ? 0 : job_->locality_of(static_cast<unsigned>(w)));
     if (!metrics_.empty()) location(n_workers_, "counters", OTF2_LOCATION_TYPE_METRIC, 0);
     for (std::uint32_t l = 0; l < n_localities(); ++l)
-      location(first_rank() + l, "parcels", OTF2_LOCATION_TYPE_CPU_THREAD, l);
+      location(first_rank() + l, job_->of_mpi ? "messages" : "parcels", OTF2_LOCATION_TYPE_CPU_THREAD, l);
   }
 
   void location(std::uint64_t number, const std::string& name, OTF2_LocationType type, std::uint32_t group) {
@@ -369,6 +374,8 @@ class archive {
     define(a_action, "action", "function called, or for a reply, the function that was called", OTF2_TYPE_REGION);
     define(a_bytes, "bytes", "bytes moved by a device operation", OTF2_TYPE_UINT64);
     define(a_more_parents, "more parents", "1: it waited for more tasks than are listed", OTF2_TYPE_UINT8);
+    define(a_tag, "tag", "tag of a message of MPI", OTF2_TYPE_INT32);
+    define(a_communicator, "communicator", "identifies the communicator of a message of MPI", OTF2_TYPE_UINT32);
     define(a_parents, "parents", "number of listed tasks that it waited for", OTF2_TYPE_UINT32);
     for (std::uint32_t i = 0; i < parents_.longest(); ++i)
       define(a_parent_0 + i, fmt::format("parent {}", i), "number of a task it waited for", OTF2_TYPE_UINT64);

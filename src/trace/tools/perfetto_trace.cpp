@@ -70,8 +70,9 @@ constexpr unsigned pid = 1, process_name = 6;  // of the process
 constexpr std::uint64_t by_rank = 3;
 }  // namespace track_field
 
-constexpr std::string_view argument_names[] = {"task", "key", "bytes", "wait_ns", "ready_by", "suspended", "resumed"};
-enum class argument : std::uint64_t { task = 1, key, bytes, wait_ns, ready_by, suspended, resumed };
+constexpr std::string_view argument_names[] = {"task", "key",          "bytes",     "wait_ns", "ready_by",
+                                               "tag",  "communicator", "suspended", "resumed"};
+enum class argument : std::uint64_t { task = 1, key, bytes, wait_ns, ready_by, tag, communicator, suspended, resumed };
 
 /// Packets of the file, with names interned at their first use.
 class packet_writer {
@@ -236,8 +237,8 @@ class slice_writer final : public slice_sink {
     for (const trace_parcel& p : some) {
       if (!window().overlaps(p.when, p.when)) continue;
       if (!std::exchange(has_parcels_[sent ? 0 : 1], true))
-        describe(at, sent ? "parcels sent" : "parcels received", (1u << 19) + (sent ? 0 : 1));
-      const std::uint64_t sender = sent ? file_.start.locality : p.peer;
+        describe(at, fmt::format("{} {}", p.channel != 0 ? "messages" : "parcels", sent ? "sent" : "received"),
+                 (1u << 19) + (sent ? 0 : 1));
       event_.clear();
       event_.number(event_field::type, event_field::instant);
       event_.number(event_field::track, at);
@@ -246,8 +247,11 @@ class slice_writer final : public slice_sink {
       else
         event_.number(event_field::name_iid, out_.name(p.name));
       add(argument::bytes, p.bytes);
-      event_.fixed(sent ? event_field::flow : event_field::last_flow,
-                   (p.number * 0x9e3779b97f4a7c15 ^ (sender + 1) * 0xff51afd7ed558ccd) | std::uint64_t{1} << 63);
+      if (p.channel != 0) {
+        add(argument::tag, static_cast<std::uint64_t>(p.tag));
+        add(argument::communicator, p.channel);
+      }
+      event_.fixed(sent ? event_field::flow : event_field::last_flow, flow_of(p, sent));
       out_.event(when(p.when), event_);
     }
   }
@@ -259,6 +263,16 @@ class slice_writer final : public slice_sink {
     return (std::uint64_t{file_.start.locality} + 1) << 40 | kind << 32 | number;
   }
   [[nodiscard]] std::uint64_t when(ticks t) const { return nanoseconds_since(origin_, file_.clock(t)); }
+
+  /// The number of the arrow from a parcel's sender to its receiver, the same at both ends.
+  [[nodiscard]] std::uint64_t flow_of(const trace_parcel& p, bool sent) const noexcept {
+    const std::uint32_t own = file_.start.locality, sender = sent ? own : p.peer, receiver = sent ? p.peer : own;
+    std::uint64_t flow = p.number * 0x9e3779b97f4a7c15 ^ (std::uint64_t{sender} + 1) * 0xff51afd7ed558ccd;
+    if (p.channel != 0)  // parcels are numbered by their sender alone
+      for (const std::uint32_t part : {receiver, p.channel, static_cast<std::uint32_t>(p.tag)})
+        flow = (flow ^ flow >> 32 ^ part) * 0x9e3779b97f4a7c15;
+    return flow | std::uint64_t{1} << 63;
+  }
 
   void add(argument a, std::uint64_t value) {
     argument_.clear();

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "trace/critical_path.hpp"
 #include "trace/trace_graph.hpp"
 
@@ -151,6 +153,41 @@ TEST(JobTrace, EachParcelHasOnePartner) {
       EXPECT_EQ(m.received, m.sent + 50);
   }
   EXPECT_EQ(unmatched, 1u);
+}
+
+TEST(JobTrace, MessagesOfMpiArePairedByReceiverCommunicatorTagAndNumber) {
+  job_trace job(3);
+  std::vector<trace_parcels> of(3);
+  std::uint64_t bytes = 0;
+  for (std::uint32_t to = 0; to < 3; ++to)  // also to the sender itself
+    for (const std::uint32_t channel : {1u, 77u})
+      for (const std::int32_t tag : {0, 5})
+        for (std::uint64_t number = 1; number <= 2; ++number) {
+          ++bytes;
+          const auto end = [&](ticks when, std::uint32_t peer) {
+            return trace_parcel{
+                .when = when, .number = number, .bytes = bytes, .peer = peer, .channel = channel, .tag = tag};
+          };
+          of[0].sent.push_back(end(100 * bytes, to));
+          of[to].received.push_back(end(100 * bytes + 50, 0));
+        }
+  std::reverse(of[1].received.begin(), of[1].received.end());
+  of[2].received.front().bytes += 1;  // the receiver of the first message to 2 has seen another one
+  for (std::uint32_t l = 0; l < 3; ++l) ASSERT_TRUE(job.add(l, "", {}, std::move(of[l]), {}));
+  const trace_job j = job.finish().job;
+  EXPECT_TRUE(j.of_mpi);
+  ASSERT_EQ(j.messages.size(), bytes);
+  for (const trace_message& m : j.messages) {
+    const bool wrong = m.bytes == 17;
+    EXPECT_EQ(m.received, wrong ? 0 : m.sent + 50) << m.bytes;
+    EXPECT_EQ(m.sent, 100 * m.bytes);
+    EXPECT_EQ(m.to, (m.bytes - 1) / 8);
+    EXPECT_EQ(m.channel, (m.bytes - 1) % 8 < 4 ? 1u : 77u);
+    EXPECT_EQ(m.tag, (m.bytes - 1) % 4 < 2 ? 0 : 5);
+  }
+  EXPECT_EQ(j.localities[0].unmatched, 1u);
+  EXPECT_EQ(j.localities[1].unmatched, 0u);
+  EXPECT_EQ(j.localities[2].unmatched, 1u);
 }
 
 TEST(JobTrace, TooManyWorkersAreReportedAsMissing) {

@@ -92,10 +92,10 @@ TEST_F(Otf2Trace, PrintShowsAllRecords) {
   EXPECT_EQ(count("THREAD_TASK_COMPLETE"), 3u);
   EXPECT_EQ(count("METRIC"), 3u);
   EXPECT_THAT(text, HasSubstr("(\"key\" <1>; UINT64; 42)"));
-  EXPECT_THAT(text, HasSubstr("(\"parents\" <8>; UINT32; 2)")) << "of the third";
-  EXPECT_THAT(text, HasSubstr("(\"parent 0\" <9>; UINT64; 1099511627777)"));
-  EXPECT_THAT(text, HasSubstr("(\"parent 1\" <10>; UINT64; 1099511627778)"));
-  EXPECT_THAT(text, HasSubstr("(\"parent 0\" <9>; UINT64; 2199023255553)")) << "of the second's other slice";
+  EXPECT_THAT(text, HasSubstr("(\"parents\" <10>; UINT32; 2)")) << "of the third";
+  EXPECT_THAT(text, HasSubstr("(\"parent 0\" <11>; UINT64; 1099511627777)"));
+  EXPECT_THAT(text, HasSubstr("(\"parent 1\" <12>; UINT64; 1099511627778)"));
+  EXPECT_THAT(text, HasSubstr("(\"parent 0\" <11>; UINT64; 2199023255553)")) << "of the second's other slice";
   EXPECT_THAT(text, HasSubstr("(\"wait\" <2>; UINT64; 500)"));
   EXPECT_THAT(text, HasSubstr("(\"finished\" <3>; UINT8; 0)"));
 }
@@ -113,12 +113,12 @@ trace_builder joined(task_id n, task_id m) {
 TEST_F(Otf2Trace, ManyParentsAreListedAndTruncationIsMarked) {
   const std::string all = written(joined(1024, 1).data);
   if (all.empty()) GTEST_SKIP() << "without otf2-print";
-  EXPECT_THAT(all, HasSubstr("(\"parents\" <8>; UINT32; 1024)"));
-  EXPECT_THAT(all, HasSubstr("(\"parent 1023\" <1032>; UINT64; 1099511628800)"));
+  EXPECT_THAT(all, HasSubstr("(\"parents\" <10>; UINT32; 1024)"));
+  EXPECT_THAT(all, HasSubstr("(\"parent 1023\" <1034>; UINT64; 1099511628800)"));
   EXPECT_THAT(all, testing::Not(HasSubstr("\"more parents\" <7>; UINT8")));
   const std::string cut = written(joined(50, 50).data);
-  EXPECT_THAT(cut, HasSubstr("(\"parents\" <8>; UINT32; 50)"));
-  EXPECT_THAT(cut, HasSubstr("(\"parents\" <8>; UINT32; 16)"));
+  EXPECT_THAT(cut, HasSubstr("(\"parents\" <10>; UINT32; 50)"));
+  EXPECT_THAT(cut, HasSubstr("(\"parents\" <10>; UINT32; 16)"));
   EXPECT_THAT(cut, HasSubstr("(\"more parents\" <7>; UINT8; 1)"));
 }
 

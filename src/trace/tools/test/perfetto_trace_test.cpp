@@ -234,6 +234,50 @@ TEST_F(PerfettoTrace, JoinsParcelsOfLocalitiesWithDifferentClocks) {
   EXPECT_EQ(sent[0].arguments.at("bytes"), 9u);
 }
 
+/// Processes of plx-exec have no points of a clock map: on one host they have one clock.
+TEST_F(PerfettoTrace, JoinsMessagesOfMpiOfOneHost) {
+  const double rate = ticks_per_second();
+  const auto second = static_cast<ticks>(rate);
+  const name_id send = register_name("MPI_Send"), receive = register_name("MPI_Recv");
+  const auto end = [&](ticks s, std::uint32_t peer, std::int32_t tag, std::uint32_t channel, name_id name) {
+    return trace_parcel{
+        .when = 5000 + s * second, .number = 1, .bytes = 9, .peer = peer, .name = name, .channel = channel, .tag = tag};
+  };
+  {
+    auto w = *trace_writer::create(path);
+    w->begin({.origin = 5000, .ticks_per_second = rate, .unix_s = 1e9, .localities = 2, .host = "a"});
+    w->parcels(true, std::vector{end(4, 1, 7, 1, send), end(5, 1, 8, 1, send), end(6, 1, 7, 2, send)});
+    w->totals({.ended = true});
+    auto v = *trace_writer::create(path + ".1");
+    // It began 3 s later, and its rate was measured with another error.
+    v->begin({.origin = 5000 + 3 * second,
+              .ticks_per_second = rate * (1 + 2e-5),
+              .unix_s = 1e9 + 3.0003,
+              .locality = 1,
+              .localities = 2,
+              .host = "a"});
+    v->parcels(false, std::vector{end(10, 0, 7, 2, receive), end(9, 0, 8, 1, receive), end(8, 0, 7, 1, receive)});
+    v->totals({.ended = true});
+  }
+  const auto written = write_perfetto_trace({path, path + ".1"}, out);
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_THAT(written->warnings, testing::Not(testing::Contains(HasSubstr("clock"))));
+  const perfetto_file f(out);
+  const auto sent = f.of("messages sent"), received = f.of("messages received");
+  ASSERT_EQ(sent.size(), 3u);
+  ASSERT_EQ(received.size(), 3u);
+  for (unsigned i = 0; i < 3; ++i) {  // the first that was sent arrived last in the file
+    EXPECT_EQ(sent[i].leaving, received[2 - i].entering);
+    EXPECT_EQ(sent[i].arguments.at("tag"), i == 1 ? 8u : 7u);
+    EXPECT_EQ(sent[i].arguments.at("communicator"), i == 2 ? 2u : 1u);
+  }
+  EXPECT_NE(sent[0].leaving, sent[1].leaving);
+  EXPECT_NE(sent[0].leaving, sent[2].leaving);
+  EXPECT_NEAR(static_cast<double>(received[0].ns), 10e9, 20);  // 140 us off if the rate were the file's own
+  EXPECT_EQ(sent[0].name, "MPI_Send");
+  EXPECT_EQ(received[0].name, "MPI_Recv");
+}
+
 TEST_F(PerfettoTrace, ACutTraceIsWrittenAsFarAsItGoesAndAnErrorLeavesNoFile) {
   {
     recorder r(1);
