@@ -65,6 +65,37 @@ TEST(PlxExec, CountsThreadsAndWaits) {
   EXPECT_LT(worked_s, lived_s - waited_s / 2) << "the rest of their time is work or run delay";
 }
 
+/// Three threads wait while main holds the mutex, then two while the first of them does, then one.
+TEST(PlxExec, HoldsDuringWhichOthersWaitedAreRecorded) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/locks").exit_code, 0);
+  const table holds = where(read_csv(folder + "/holds.csv"), "name", "queue_lock");
+  EXPECT_EQ(sum(holds, "holds"), 3);
+  const table by_main = where(holds, "function", "main"), by_others = where(holds, "function", "lock_once");
+  EXPECT_EQ(sum(by_main, "holds"), 1);
+  EXPECT_EQ(sum(by_others, "holds"), 2);
+  EXPECT_GT(sum(by_main, "max_s"), 0.015);  // for 20 ms after all of them wait
+  const table waits = where(read_csv(folder + "/waits.csv"), "name", "queue_lock");
+  EXPECT_LE(sum(by_main, "total_s"), sum(waits, "max_s") + 1e-6) << "a hold counts from the first wait on";
+  // No other mutex is waited for, such as the one that is locked a million times.
+  EXPECT_EQ(read_csv(folder + "/holds.csv").size(), holds.size());
+}
+
+TEST(PlxExec, AHoldHasTheLineThatTookTheLock) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/sites_2 heap").exit_code, 0);
+  const table holds = read_csv(folder + "/holds.csv");
+  ASSERT_FALSE(holds.empty());
+  const auto& longest = holds.front();
+  EXPECT_GT(std::strtod(longest.at("max_s").c_str(), nullptr), 0.08);
+  EXPECT_THAT(longest.at("function"), HasSubstr("heap"));
+  if (longest.at("line").empty()) GTEST_SKIP() << "no addr2line";
+  std::ifstream source(PLX_SITES_SOURCE);
+  std::string line;
+  for (long i = std::strtol(longest.at("line").c_str(), nullptr, 10); i > 0; --i) std::getline(source, line);
+  EXPECT_THAT(line, HasSubstr("lock_guard lock(a->lock)")) << longest.at("file") << ":" << longest.at("line");
+}
+
 TEST(PlxExec, RunDelayIsReportedPerThread) {
   if (!exists("/proc/self/schedstat")) GTEST_SKIP() << "this system does not count it";
   const std::string folder = fresh_folder();

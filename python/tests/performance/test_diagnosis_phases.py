@@ -176,6 +176,16 @@ def test_threads_that_wait_for_a_lock_in_turn(tmp_path):
     threads = [(0.0, 10.1, 10.0, 0.0)] + [(0.0, 10.0, 7.5, 0.0)] * 4
     finding = first(folder_of(tmp_path / "r", workers, [("f", 4, 10.0, 2.5)], waits, samples, threads))
     assert finding.id == "contention" and 'Threads wait for the mutex "table": 1,000 waits of 30.0 s' in finding.text
+    assert "held" not in finding.text
+    rows = [
+        "object,name,function,file,line,holds,total_s,max_s",
+        "0x1,table,insert(int),src/table.cpp,41,600,6.0,0.04",
+        "0x2,,scan,src/table.cpp,70,900,9.0,0.04",  # another mutex
+        "0x1,table,insert(int),src/table.cpp,41,1,0.5,0.5",
+        "0x1,table,find(int),src/table.cpp,52,400,3.0,0.04",
+    ]
+    (tmp_path / "r" / "holds.csv").write_text("\n".join(rows) + "\n")
+    assert '; "insert(int)" (table.cpp:41) held it for 6.50 s, in 601 holds; fixing' in first(tmp_path / "r").text
 
 
 @pytest.mark.parametrize("ready_s, wanted", [(None, "off_core"), (20.0, "off_core"), (1.0, "waiting")])

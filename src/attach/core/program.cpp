@@ -16,6 +16,7 @@
 #include <tuple>
 #include <vector>
 
+#include "attach/core/lock_holds.hpp"
 #include "attach/core/message_list.hpp"
 #include "attach/core/thread_row.hpp"
 #include "attach/core/wait_sites.hpp"
@@ -129,7 +130,7 @@ struct program::parts {
   const bool samples_counters;             // then the session writes the samples
   std::shared_ptr<message_list> messages;  // null without a trace
   std::unique_ptr<session> run;
-  wait_sites sites;
+  wait_sites sites, hold_sites;
   std::atomic<bool> finished{false};
   std::atomic<std::uint64_t> begun{0};  // threads
 
@@ -145,7 +146,7 @@ struct program::parts {
   void keep_out_and(ticks now, bool close);
   thread_record finished_record(const living& l, ticks now, bool ended) const;
   void name_rows();
-  result<void> write_own(ticks now, bool locked);
+  result<void> write_own(ticks now, bool locked, bool lines);
   std::string timers_csv() const;
   std::string samples_csv() const;
   std::string waits_csv() const;
@@ -379,6 +380,12 @@ void program::record_wait(thread_row& row, const char* kind, const void* object,
   p->rec().waits_of(row.index()).add({.kind = kind, .object = object}, waited);
 }
 
+void program::record_hold(thread_row& row, const void* mutex, const void* taken_in, const void* released_in,
+                          ticks held) noexcept {
+  const void* site = get()->parts_->hold_sites.of_hold(row.hold_sites(), mutex, taken_in, released_in, held);
+  row.holds().add({.kind = "mutex", .object = site}, held);
+}
+
 bool wait_scope::begin() noexcept {
   const int before = errno;
   const ticks asked = program::measures() ? now_ticks() : 0;  // before the event, which settle() may delay
@@ -484,7 +491,7 @@ void program::parts::name_rows() {
 }
 
 /// Writes the files that the session does not write. Requires: the folder exists.
-result<void> program::parts::write_own(ticks now, bool locked) {
+result<void> program::parts::write_own(ticks now, bool locked, bool lines) {
   if (!csv) return {};
   if (!samples_counters) {
     std::error_code none;
@@ -504,6 +511,9 @@ result<void> program::parts::write_own(ticks now, bool locked) {
   };
   note(write_measurement(output + "/timers.csv", timers_csv()));
   note(write_measurement(output + "/waits.csv", waits_csv()));
+  std::vector<const wait_log*> holds;
+  for (const living& l : rows) holds.push_back(&l.row->holds());
+  note(write_measurement(output + "/holds.csv", holds_csv(holds, hold_sites, lines)));
   if (!samples.empty()) note(write_measurement(output + "/samples.csv", samples_csv()));
   return first;
 }
@@ -517,7 +527,7 @@ result<void> program::write_now() {
     parts_->name_rows();
   }
   if (auto done = parts_->run->write_now(); !done) return done;
-  return parts_->write_own(now_ticks(), true);
+  return parts_->write_own(now_ticks(), true, false);
 }
 
 // Threads may start and end during this call.
@@ -556,7 +566,7 @@ void program::finish(bool dying) noexcept {
     parts_->sites.name_all();
     parts_->name_rows();
     if (locked) lock.unlock();
-    auto tables = [&] { return parts_->write_own(now, locked); };
+    auto tables = [&] { return parts_->write_own(now, locked, !dying); };
     const auto done = parts_->run->finish(
         {.dying = dying, .tables = [](void* f) { return (*static_cast<decltype(tables)*>(f))(); }, .context = &tables});
     if (!done)

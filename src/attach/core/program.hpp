@@ -116,6 +116,10 @@ class program {
   /// Records a wait of this thread for `object` (null: none), with the result of site_before().
   static void record_wait(thread_row& row, const char* kind, const void* object, const void* caller, const void* site,
                           ticks waited) noexcept;
+  /// Records that this thread held a mutex for a time during which others waited for it, until its release by the code
+  /// that returns to `released_in`.
+  static void record_hold(thread_row& row, const void* mutex, const void* taken_in, const void* released_in,
+                          ticks held) noexcept;
   /// Resolves names that cannot be found after code is unloaded (dlclose).
   void settle_names();
 

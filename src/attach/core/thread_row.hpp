@@ -17,6 +17,7 @@
 #include "base/clock.hpp"
 #include "base/result.hpp"
 #include "probe/record/names.hpp"
+#include "probe/record/wait_log.hpp"
 #include "probe/record/worker_log.hpp"
 
 namespace plx::probe {
@@ -134,6 +135,9 @@ class thread_row {
 
   /// For the owner only.
   [[nodiscard]] recent_sites& sites() noexcept { return sites_; }
+  [[nodiscard]] recent_sites& hold_sites() noexcept { return hold_sites_; }
+  /// How long locks were held while others waited, by site: lock_holds.hpp. Written by the owner.
+  [[nodiscard]] wait_log& holds() noexcept { return holds_; }
 
   /// Set while the owner is in one of the functions above: see program::settle().
   std::atomic<bool> busy{false};
@@ -162,7 +166,8 @@ class thread_row {
   worker_log inclusive_;
   std::vector<open> stack_;
   std::atomic<name_id> innermost_{unnamed};  // in stack_; relaxed, since it stands for no other data
-  recent_sites sites_;
+  recent_sites sites_, hold_sites_;
+  wait_log holds_;
   ticks begin_ = 0;
   detail::counter waited_{0};
   detail::counter misfits_{0};

@@ -106,12 +106,13 @@ wait_sites::wait_sites() {
 
 wait_sites::~wait_sites() { munmap(static_cast<void*>(cells_), n_cells * sizeof(cell)); }
 
-const void* wait_sites::find(const void* object, const void* caller) noexcept {
-  void* frames[24];
-  const int n = backtrace(frames, 24);
-  int first = 0;
+const void* wait_sites::find(const void* object, const void* caller, const void* first_frame) noexcept {
+  void* frames[25];
+  const int n = 1 + backtrace(frames + 1, 24);
+  int first = 1;
   while (first < n && frames[first] != caller) ++first;
-  if (first == n) first = 0;
+  if (first == n) first = 1;
+  if (first_frame != nullptr) frames[--first] = const_cast<void*>(first_frame);
   std::uint64_t key = reinterpret_cast<std::uintptr_t>(object);
   for (int f = first; f < n && f < first + n_identifying; ++f)
     key = (key ^ reinterpret_cast<std::uintptr_t>(frames[f])) * 0x9e3779b97f4a7c15ull + 1;
@@ -146,6 +147,36 @@ const void* wait_sites::after(recent_sites& recent, const void* object, const vo
   if (site == nullptr) site = known && !is_long(waited) ? e.site : find(object, caller);
   e = {object, caller, site, known ? e.waits + 1 : 1, is_long(waited)};
   return site;
+}
+
+const void* wait_sites::of_hold(recent_sites& recent, const void* object, const void* taken_in, const void* caller,
+                                ticks held) noexcept {
+  recent_sites::entry& e = recent.of(object, taken_in);
+  const bool known = e.object == object && e.caller == taken_in;
+  constexpr unsigned one_hold_in = 512;  // a thread that waits for a release may see a million short ones
+  const bool same = known && !is_long(held) && e.waits >= first_waits && e.waits % one_hold_in != 0;
+  const void* site = same ? e.site : find(object, caller, taken_in);
+  e = {object, taken_in, site, known ? e.waits + 1 : 1, is_long(held)};
+  return site;
+}
+
+bool wait_sites::is_between(std::string_view function) { return is_plumbing(function); }
+
+wait_sites::code wait_sites::code_of(const void* site) const {
+  const auto* c = static_cast<const cell*>(site);
+  code found;
+  if (c < cells_ || c >= cells_ + n_cells) return found;
+  for (const auto& frame : c->frames) {
+    const auto* returned_to = static_cast<const char*>(frame.load(std::memory_order_relaxed));
+    if (returned_to == nullptr) break;
+    if (file_of(returned_to - 1).starts_with("libplx-")) continue;
+    const bool between = is_plumbing(function_name(returned_to - 1));
+    if (found.address == nullptr || !between) found.address = returned_to - 1;
+    if (!between) break;
+  }
+  const std::string name = name_by_frames(c->frames, n_frames);
+  found.function = readable_name(name.starts_with("in ") ? name.substr(3) : name);
+  return found;
 }
 
 void wait_sites::name_all() {

@@ -13,6 +13,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
 
@@ -51,6 +53,19 @@ class wait_sites {
   /// Called after the wait: returns the site to record. `site` is the result of before().
   const void* after(recent_sites& recent, const void* object, const void* caller, const void* site,
                     ticks waited) noexcept;
+  /// As after() for the release of a lock by the code that returns to `caller`, taken by that which returns to
+  /// `taken_in`: the first frame of the site.
+  const void* of_hold(recent_sites& recent, const void* object, const void* taken_in, const void* caller,
+                      ticks held) noexcept;
+  /// The code of a site: the address in its first frame that identifies the program's code, and the name of the
+  /// function. Null and "" for other addresses.
+  struct code {
+    const void* address = nullptr;
+    std::string function{};
+  };
+  [[nodiscard]] code code_of(const void* site) const;
+  /// Whether a function does not identify the program's code: between it and the system, or our own.
+  static bool is_between(std::string_view function);
   /// Names every site (name_object() of probe/record/wait_log.hpp): by the object's own name, its variable, or "in f"
   /// with the waiting function. Cost: reads symbol tables. Called before a library is unloaded, and at the end.
   void name_all();
@@ -67,7 +82,7 @@ class wait_sites {
     std::atomic<const void*> object;
     std::atomic<void*> frames[n_frames];
   };
-  const void* find(const void* object, const void* caller) noexcept;
+  const void* find(const void* object, const void* caller, const void* first_frame = nullptr) noexcept;
 
   cell* cells_;  // zeroed pages
 };

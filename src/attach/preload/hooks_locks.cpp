@@ -9,9 +9,11 @@
 #include <cstdarg>
 #include <type_traits>
 
+#include "attach/core/lock_holds.hpp"
 #include "attach/core/program.hpp"
 #include "attach/preload/real.hpp"
 
+using plx::probe::lock_holds;
 using plx::probe::real;
 using plx::probe::wait_scope;
 
@@ -32,14 +34,42 @@ template <class T, class... More>
 }
 }  // namespace
 
-PLX_HOOK int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
-  return lock_by("mutex", m, real().pthread_mutex_trylock, real().pthread_mutex_lock);
+namespace {
+bool is_taken(int result) { return result == 0 || result == EOWNERDEAD; }
+
+/// As lock_by() for a mutex, whose holds are recorded.
+template <class... More>
+[[gnu::always_inline]] inline int lock_mutex(pthread_mutex_t* m, int (*lock)(pthread_mutex_t*, More...),
+                                             std::type_identity_t<More>... more) noexcept {
+  const int taken = real().pthread_mutex_trylock(m);
+  if (taken == EBUSY) [[unlikely]] {
+    const wait_scope waits("mutex", m);
+    plx::probe::contended_mutex* c = lock_holds::waits(m);
+    const int result = lock(m, more...);
+    lock_holds::waited(c, is_taken(result));
+    if (is_taken(result)) lock_holds::took(m, __builtin_return_address(0));
+    return result;
+  }
+  if (is_taken(taken)) lock_holds::took(m, __builtin_return_address(0));
+  return taken;
 }
+}  // namespace
+
+PLX_HOOK int pthread_mutex_lock(pthread_mutex_t* m) noexcept { return lock_mutex(m, real().pthread_mutex_lock); }
 PLX_HOOK int pthread_mutex_timedlock(pthread_mutex_t* m, const timespec* until) noexcept {
-  return lock_by("mutex", m, real().pthread_mutex_trylock, real().pthread_mutex_timedlock, until);
+  return lock_mutex(m, real().pthread_mutex_timedlock, until);
 }
 PLX_HOOK int pthread_mutex_clocklock(pthread_mutex_t* m, clockid_t clock, const timespec* until) noexcept {
-  return lock_by("mutex", m, real().pthread_mutex_trylock, real().pthread_mutex_clocklock, clock, until);
+  return lock_mutex(m, real().pthread_mutex_clocklock, clock, until);
+}
+PLX_HOOK int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
+  const int taken = real().pthread_mutex_trylock(m);
+  if (is_taken(taken)) lock_holds::took(m, __builtin_return_address(0));
+  return taken;
+}
+PLX_HOOK int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
+  lock_holds::releases(m, __builtin_return_address(0));
+  return real().pthread_mutex_unlock(m);
 }
 PLX_HOOK int pthread_spin_lock(pthread_spinlock_t* s) noexcept {
   return lock_by("spinlock", s, real().pthread_spin_trylock, real().pthread_spin_lock);
@@ -65,17 +95,34 @@ PLX_HOOK int pthread_rwlock_clockwrlock(pthread_rwlock_t* l, clockid_t clock, co
 
 // ------------------------------------------------------------------------------------------------- condition variables
 
+namespace {
+/// A mutex that a function releases and takes again.
+struct reacquired_mutex {
+  reacquired_mutex(const void* m, const void* returns_to) noexcept : mutex(m), caller(returns_to) {
+    lock_holds::releases(mutex, caller);
+  }
+  ~reacquired_mutex() { lock_holds::took(mutex, caller); }
+  reacquired_mutex(const reacquired_mutex&) = delete;
+  reacquired_mutex& operator=(const reacquired_mutex&) = delete;
+  const void* mutex;
+  const void* caller;
+};
+}  // namespace
+
 PLX_HOOK int pthread_cond_wait(pthread_cond_t* c, pthread_mutex_t* m) {
+  const reacquired_mutex held(m, __builtin_return_address(0));
   const wait_scope waits("condition_variable", c);
   return real().pthread_cond_wait(c, m);
 }
 
 PLX_HOOK int pthread_cond_timedwait(pthread_cond_t* c, pthread_mutex_t* m, const timespec* until) {
+  const reacquired_mutex held(m, __builtin_return_address(0));
   const wait_scope waits("condition_variable", c);
   return real().pthread_cond_timedwait(c, m, until);
 }
 
 PLX_HOOK int pthread_cond_clockwait(pthread_cond_t* c, pthread_mutex_t* m, clockid_t clock, const timespec* until) {
+  const reacquired_mutex held(m, __builtin_return_address(0));
   const wait_scope waits("condition_variable", c);
   return real().pthread_cond_clockwait(c, m, clock, until);
 }

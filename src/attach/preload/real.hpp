@@ -20,6 +20,7 @@
 #define PLX_REAL_FUNCTIONS(X) \
   X(pthread_mutex_trylock, nullptr) \
   X(pthread_mutex_lock, nullptr) \
+  X(pthread_mutex_unlock, nullptr) \
   X(pthread_mutex_timedlock, nullptr) \
   X(pthread_mutex_clocklock, nullptr) \
   X(pthread_cond_wait, "GLIBC_2.3.2") \

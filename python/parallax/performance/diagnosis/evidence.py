@@ -70,6 +70,7 @@ class Evidence:
             raise refusal(self.folder, f"measurements ({', '.join(files[:3])}, ...)", how_to_measure, of_measurements=True)
 
     profile, _waits = csv_property("profile.csv", finite=True), csv_property("waits.csv", finite=True)
+    _holds = csv_property("holds.csv", finite=True)
     _threads_csv, _workers_csv = csv_property("threads.csv", finite=True), csv_property("workers.csv", finite=True)
     _devices_csv = csv_property("device_profile.csv", finite=True)
     _stacks_csv = csv_property("stacks.csv", finite=True)
@@ -342,6 +343,20 @@ class Evidence:
             row["total_s"] += float(table.numbers("total_s")[i])
             row["max_s"] = max(row["max_s"], float(table.numbers("max_s")[i]))
         return sorted(rows.values(), key=lambda row: -row["total_s"])
+
+    def held_by(self, lock: dict) -> dict | None:
+        """Where a lock of `wait_rows` was held for the longest while threads waited for it (plx-exec): `function`, `place`
+        ("file:line", "" if unknown), `holds`, `held_s`. None without holds.csv or such a row."""
+        table, rows = self._holds, {}
+        for i in range(len(table) if table is not None else 0):
+            object_, name, function, file, line = (_text(table[key][i]) for key in ("object", "name", "function", "file", "line"))
+            if object_ != lock["object"] and (name == "" or name != lock["name"]):
+                continue
+            place = f"{Path(file).name}:{int(float(line))}" if line else ""
+            row = rows.setdefault((function, place), {"function": function, "place": place, "holds": 0.0, "held_s": 0.0})
+            row["holds"] += float(table.numbers("holds")[i])
+            row["held_s"] += float(table.numbers("total_s")[i])
+        return max(rows.values(), key=lambda row: row["held_s"], default=None)
 
     def waited_s(self, *kinds: str) -> float:
         return sum(row["total_s"] for row in self.wait_rows or [] if row["kind"] in kinds)

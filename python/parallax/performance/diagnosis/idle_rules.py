@@ -382,6 +382,17 @@ def _of_threads(e: Evidence) -> list:
     return [finding for finding in (_lock_of_threads(e), serial) if finding is not None]
 
 
+def _held_words(e: Evidence, lock: dict, figures: dict) -> str:
+    """The code that held the lock for the longest while threads waited, which `figures` receive."""
+    held = e.held_by(lock)
+    if held is None or held["held_s"] <= 0:
+        return ""
+    figures["holder"], figures["held_s"] = held["function"], held["held_s"]
+    place = f" ({held['place']})" if held["place"] else ""
+    by = f'"{short(held["function"])}"{place}' if held["function"] or place else "code without a name"
+    return f"; {by} held it for {seconds(held['held_s'])}, in {plural(int(held['holds']), 'hold')}"
+
+
 def _lock_of_threads(e: Evidence):
     lock = _lock_row(e)
     if lock is None or e.share(lock["total_s"]) < least_part:
@@ -389,7 +400,7 @@ def _lock_of_threads(e: Evidence):
     words, advice, figures = _lock_words(lock)
     saves_s = min(lock["total_s"] / max(e.capacity, 1.0), e.wall_s)
     share = min(1.0, e.share(lock["total_s"]))
-    text = f"Threads {words}, {share_text(share)} of the threads' time; {at_most(saves_s, e.wall_s)}."
+    text = f"Threads {words}, {share_text(share)} of the threads' time{_held_words(e, lock, figures)}; {at_most(saves_s, e.wall_s)}."
     return Finding("contention", share, text, advice.split(" Give it a name")[0], figures, saves_s)
 
 
