@@ -2,7 +2,7 @@
 //
 // A hold counts if a thread waits for the mutex at its end; its length is that of the part during which one waited:
 // from the begin of the first wait, or from the moment the lock was taken if others waited already, to the release. So
-// a lock that nobody waits for costs no read of the clock: its place is put on a list of this thread, and its release
+// a lock without a waiting thread costs no read of the clock: its place is put on a list of the thread, and its release
 // looks the mutex up among those that were ever waited for. Thread safety: all functions; the list belongs to one
 // thread. Cost: docs/probe.md. Memory: 96 KiB for the first 4096
 //   mutexes that were waited for, by address; holds of further ones are not measured. Per thread that releases one 64
