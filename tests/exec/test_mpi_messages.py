@@ -82,7 +82,7 @@ def test_each_message_has_both_ends(folder):
     assert marks == []
 
 
-def test_what_follows_a_receive_depends_on_the_send(folder):
+def test_work_after_a_receive_depends_on_the_send(folder):
     """One arrow of the graph per message of two ranks, from within the call that sends to a slice after the one that receives."""
     trace = json_trace(folder)
     slices = defaultdict(list)

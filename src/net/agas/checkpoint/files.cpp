@@ -37,7 +37,7 @@ struct file_head {
 };
 static_assert(sizeof(file_head) == 32);
 
-/// What the manifest has of a member's file.
+/// The manifest's entry for a member's file.
 struct part_info {
   std::uint64_t entries = 0, size_bytes = 0, table_checksum = 0;
 };

@@ -34,7 +34,7 @@ struct store_id {
   friend bool operator==(const store_id&, const store_id&) = default;
 };
 
-/// What this member keeps of a store.
+/// The data that this member keeps of a store.
 struct kept_store {
   store_id id;
   std::vector<locality_id> members;  // empty: only the copy has arrived
@@ -58,7 +58,7 @@ std::uint64_t hash_of_members(const std::vector<locality_id>& members) noexcept 
 
 }  // namespace
 
-/// What this member keeps of one checkpoint. Thread safety: everything.
+/// The data that this member keeps of one checkpoint. Thread safety: everything.
 class kept_images {
  public:
   explicit kept_images(std::uint64_t id) noexcept : id_(id) {}
@@ -210,7 +210,7 @@ store_id newest_whole(const summaries& all, store_id& newest, unsigned& missing)
   std::sort(known.begin(), known.end(), before);
   for (const store_id& id : known)
     if (is_whole(all, id, missing)) return id;
-  // Of incomplete ones, a later store may be missing because it was not finished; the first complete one is the reason.
+  // A later one of the incomplete stores may be missing because it was not finished; the first complete one is the reason.
   for (const store_id& id : known)
     for (const auto& of_member : all)
       for (const kept_summary& s : of_member)

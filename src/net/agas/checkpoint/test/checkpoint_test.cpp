@@ -193,7 +193,7 @@ TEST_F(Checkpoint, OtherTypesAreRefused) {
 }
 
 // The one before stays, and no file of the failed one remains.
-TEST_F(Checkpoint, WhatCannotBeStoredIsAnErrorOnAll) {
+TEST_F(Checkpoint, AnObjectThatCannotBeStoredIsAnErrorOnAll) {
   save(2, 1);
   const auto before = files();
   localities all(2);

@@ -26,7 +26,7 @@ constexpr unsigned n_localities = 4;
 // A fifth of those of other tests.
 std::uint64_t seed_count() { return std::max<std::uint64_t>(plx::testing::seed_count() / 5, 1); }
 
-/// What happened on the survivors of a simulation; one locality runs at a time.
+/// The results on the survivors of a simulation; one locality runs at a time.
 struct outcome {
   int last_stored = 0;  // the last version whose store() returned on a survivor
   int restored = 0, pairs_lost = 0, nothing_stored = 0;
