@@ -182,10 +182,10 @@ class memory_checkpoint {
   /// Replaces the checkpoint. If a locality is lost meanwhile (locality_lost), restore() finds the previous checkpoint
   /// or this one, whole. Memory: twice the data; four times while it is stored.
   void store(const communicator& all, const checkpoint_set& mine);
-  /// Makes the objects of all members that stored the newest whole checkpoint. The objects of a lost member are made on its
-  /// partner. `all`: members of store() that live, and any others. The checkpoint remains; until the next store() there
-  /// is one copy only of what was stored or kept by the lost member.
-  /// Errors: checkpoint_error if a member and its partner are lost, or nothing has been stored.
+  /// Makes the objects of all members that stored the newest whole checkpoint. The objects of a lost member are made on
+  /// its partner. `all`: members of store() that live, and any others. The checkpoint remains; until the next store()
+  /// there is one copy only of what was stored or kept by the lost member. Errors: checkpoint_error if a member and its
+  /// partner are lost, or nothing has been stored.
   template <class... T>
   [[nodiscard]] restored_objects restore(const communicator& all) const {
     const std::vector<const net::checkpoint::stored_type*> types{&net::checkpoint::object_stored<T>()...};

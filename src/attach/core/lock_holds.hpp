@@ -4,10 +4,9 @@
 // from the begin of the first wait, or from the moment the lock was taken if others waited already, to the release. So
 // a lock without a waiting thread costs no read of the clock: its place is put on a list of the thread, and its release
 // looks the mutex up among those that were ever waited for. Thread safety: all functions; the list belongs to one
-// thread. Cost: docs/probe.md. Memory: 96 KiB for the first 4096 mutexes that were waited for, by address, and 64 KiB per
-// thread that releases one; holds of further ones are not measured.
-// Invariant: a cell of `contended`, once assigned to a mutex, keeps it.
-// Example: tests/exec/plx_exec_test.cpp
+// thread. Cost: docs/probe.md. Memory: 96 KiB for the first 4096 mutexes that were waited for, by address, and 64 KiB
+// per thread that releases one; holds of further ones are not measured. Invariant: a cell of `contended`, once assigned
+// to a mutex, keeps it. Example: tests/exec/plx_exec_test.cpp
 #pragma once
 
 #include <array>

@@ -41,8 +41,8 @@ struct stack_part {
   std::uintptr_t low, top;
 
   /// Not instrumented: what is read are frames of other functions.
-  __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline)) bool word(
-      std::uintptr_t address, std::uintptr_t& v) const noexcept {
+  __attribute__((no_sanitize("address"), no_sanitize("thread"), noinline)) bool word(std::uintptr_t address,
+                                                                                     std::uintptr_t& v) const noexcept {
     if (address < low || address >= top || top - address < sizeof v || address % sizeof v != 0) return false;
     v = *reinterpret_cast<const volatile std::uintptr_t*>(address);
     return true;

@@ -123,7 +123,8 @@ std::string source_of(eos_kind kind) {
 
 result<eos_parameters> eos_options::parameters(double gamma) const {
   constexpr eos_kind kinds[] = {eos_kind::ideal, eos_kind::stiffened, eos_kind::white_dwarf, eos_kind::radiation};
-  const auto* const chosen = std::find_if(std::begin(kinds), std::end(kinds), [&](eos_kind k) { return name_of(k) == kind; });
+  const auto* const chosen =
+      std::find_if(std::begin(kinds), std::end(kinds), [&](eos_kind k) { return name_of(k) == kind; });
   if (chosen == std::end(kinds))
     return wrong("eos.kind", "'" + kind + "'", "'ideal', 'stiffened', 'white_dwarf' or 'radiation'");
   const eos_kind of_kind = *chosen;

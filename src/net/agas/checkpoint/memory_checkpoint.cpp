@@ -210,7 +210,8 @@ store_id newest_whole(const summaries& all, store_id& newest, unsigned& missing)
   std::sort(known.begin(), known.end(), before);
   for (const store_id& id : known)
     if (is_whole(all, id, missing)) return id;
-  // A later one of the incomplete stores may be missing because it was not finished; the first complete one is the reason.
+  // A later one of the incomplete stores may be missing because it was not finished; the first complete one is the
+  // reason.
   for (const store_id& id : known)
     for (const auto& of_member : all)
       for (const kept_summary& s : of_member)
