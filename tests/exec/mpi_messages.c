@@ -205,6 +205,26 @@ static void communicators(void) {
   MPI_Group_free(&reversed);
 }
 
+/* A communicator that is freed while persistent requests exist: the requests are the last to use it. */
+static void freed_before_its_requests(void) {
+  MPI_Comm c;
+  MPI_Request r[2];
+  MPI_Status s;
+  MPI_Comm_dup(MPI_COMM_WORLD, &c);
+  MPI_Send_init(out, sent(next, 53), MPI_CHAR, next, 53, c, &r[0]);
+  MPI_Recv_init(in[0], room, MPI_CHAR, prev, 53, c, &r[1]);
+  MPI_Startall(2, r);
+  MPI_Wait(&r[1], &s), received(&s);
+  MPI_Wait(&r[0], MPI_STATUS_IGNORE);
+  MPI_Comm_free(&c);
+  MPI_Request_free(&r[0]);
+  MPI_Request_free(&r[1]);
+  MPI_Comm_dup(MPI_COMM_WORLD, &c); /* of one request that was never started */
+  MPI_Send_init(out, 1, MPI_CHAR, next, 53, c, &r[0]);
+  MPI_Comm_free(&c);
+  MPI_Request_free(&r[0]);
+}
+
 /* Each rank computes after the one before has: 50 ms of processor time. */
 static void chain(void) {
   MPI_Status s;
@@ -233,6 +253,7 @@ int main(int argc, char** argv) {
   cancelled();
   exchanges();
   communicators();
+  freed_before_its_requests();
   chain();
   fclose(record);
   MPI_Finalize();

@@ -1,7 +1,7 @@
 // The messages that a program without the runtime has sent and received (MPI), until they are written to its trace.
 //
-// Thread safety: all functions; one thread at a time calls drain(). Cost: a lock and 49 bytes of memory per message
-// until it is drained. Errors: messages beyond `most` are dropped, and counted in a mark of the trace.
+// Thread safety: all functions; one thread at a time calls drain(). Cost: a lock and 48 bytes of memory per message
+// until it is drained, up to twice that while the list grows. Errors: messages beyond `most` are dropped, and counted in a mark of the trace.
 // Example: tests/exec/test_mpi_messages.py
 #pragma once
 
@@ -23,7 +23,7 @@ class message_list final : public trace_source {
 
   void drain(trace_sink& to) override;
 
-  /// The most messages of each direction that wait for drain(): 96 MiB together.
+  /// The most messages of each direction that wait for drain(): 96 MiB together, up to twice that while a list grows.
   static constexpr std::size_t most = std::size_t{1} << 20;
 
  private:

@@ -32,7 +32,7 @@ const mpi_table calls_of_mpi{.version = mpi_table::current,
                              .arrives = [] { return moment(true); },
                              .message =
                                  [](bool sent, const mpi_message& m) {
-                                   if (!program::measures() || this_slot.inside != 0 || m.at.when == 0) return;
+                                   if (!program::measures() || this_slot.inside != 0) return;
                                    const inside_scope inside;
                                    program::get()->messages()->add({.when = m.at.when,
                                                                     .task = m.at.task,

@@ -66,7 +66,7 @@ std::uint64_t next_number(std::unordered_map<std::uint64_t, std::uint64_t>& numb
 void pass(bool sent, const mpi_moment& at, const channel& c, int peer, int tag, std::uint64_t number,
           std::uint64_t bytes, unsigned timer) {
   const int rank = c.world_rank(peer);
-  if (rank < 0 || number == 0) return lose();
+  if (rank < 0 || number == 0 || at.when == 0) return lose();  // when == 0: the thread is not measured
   table.load(std::memory_order_relaxed)
       ->message(sent, {.at = at,
                        .number = number,
@@ -96,13 +96,18 @@ bool may_match(int source, int tag, const posted_receive& p) {
 }
 
 /// Numbers the matched receives that no earlier one can precede; with `at_end`, all. Passes on those that have arrived.
+/// Cost: the receives up to the last matched one, times those of them without a number; a pending receive of any source
+/// and tag ends the search.
 void number_matched(const std::shared_ptr<channel>& c, bool at_end = false) {
-  std::vector<receive> complete;  // destroyed without the lock
+  std::vector<receive> complete;          // destroyed without the lock
+  std::vector<std::pair<int, int>> open;  // sources and tags that an earlier receive may have matched
+  open.reserve(64);                       // few allocations with the lock
   {
     const std::lock_guard lock(guard);
-    std::vector<std::pair<int, int>> open;  // sources and tags that an earlier receive may have matched
     for (auto at = c->posted.begin(); at != c->posted.end() && c->matched > 0;) {
       posted_receive& p = **at;
+      if (!at_end && !p.matched && p.source == MPI_ANY_SOURCE && p.tag == MPI_ANY_TAG)
+        break;  // it may precede all later ones
       const bool waits = !p.matched || std::any_of(open.begin(), open.end(),
                                                    [&](const auto& o) { return may_match(o.first, o.second, p); });
       if (waits && !(at_end && p.matched)) {
@@ -167,7 +172,7 @@ bool match(const receive& p, const MPI_Status& status) {
 /// Its message arrives now. Called before number_matched().
 void arrive(const receive& p, unsigned timer) {
   const mpi_moment now = arrives();
-  if (now.when == 0) return;
+  if (now.when == 0) return lose();  // the thread is not measured
   {
     const std::lock_guard lock(guard);
     p->arrival = now, p->timer = timer;
@@ -280,13 +285,15 @@ void receiving::pending(int done, MPI_Request request) {
   if (posted_ != nullptr && done == MPI_SUCCESS) follow(request, std::exchange(posted_, nullptr));
 }
 
-void receiving::probed(int done, bool found, MPI_Message message, const MPI_Status* status) {
-  if (posted_ == nullptr || done != MPI_SUCCESS || !found || message == MPI_MESSAGE_NO_PROC) return;
+void receiving::probed(int done, const int* found, const MPI_Message* message, const MPI_Status* status) {
+  if (posted_ == nullptr || done != MPI_SUCCESS || (found != nullptr && *found == 0) || *message == MPI_MESSAGE_NO_PROC)
+    return;
   const receive p = std::exchange(posted_, nullptr);
   if (!match(p, *status)) return;
+  receive kept = p;  // then that of an earlier message of this handle, destroyed without the lock
   {
     const std::lock_guard lock(guard);
-    shared().found[message] = p;
+    shared().found[*message].swap(kept);
   }
   number_matched(p->in);
 }
@@ -334,25 +341,27 @@ void completing::complete(std::size_t which, const MPI_Status& status) {
   if (std::find(touched_.begin(), touched_.end(), p->in) == touched_.end()) touched_.push_back(p->in);
 }
 
-void completing::one(int done, bool completed, int which, const MPI_Status* status) {
-  if (requests_.empty() || !completed || which < 0) return;  // MPI_UNDEFINED: no active request
-  if (done == MPI_SUCCESS || error_class(done) == MPI_ERR_TRUNCATE) complete(static_cast<std::size_t>(which), *status);
+void completing::one(int done, const int* completed, const int* which, const MPI_Status* status) {
+  if (requests_.empty() || (done != MPI_SUCCESS && error_class(done) != MPI_ERR_TRUNCATE)) return;
+  if (completed != nullptr && *completed == 0) return;
+  const int i = which == nullptr ? 0 : *which;
+  if (i >= 0) complete(static_cast<std::size_t>(i), *status);  // MPI_UNDEFINED: no active request
 }
 
-void completing::all(int done, bool completed, const MPI_Status* statuses) {
-  if (requests_.empty() || !completed) return;
+void completing::all(int done, const int* completed, const MPI_Status* statuses) {
+  if (requests_.empty()) return;
   const bool each = done != MPI_SUCCESS && error_class(done) == MPI_ERR_IN_STATUS;
-  if (done != MPI_SUCCESS && !each) return;
+  if ((done != MPI_SUCCESS && !each) || (completed != nullptr && *completed == 0)) return;
   for (std::size_t i = 0; i < requests_.size(); ++i)
     if (!each || statuses[i].MPI_ERROR == MPI_SUCCESS || error_class(statuses[i].MPI_ERROR) == MPI_ERR_TRUNCATE)
       complete(i, statuses[i]);
 }
 
-void completing::some(int done, int n, const int* which, const MPI_Status* statuses) {
-  if (requests_.empty() || n <= 0) return;  // MPI_UNDEFINED: no active request
+void completing::some(int done, const int* n, const int* which, const MPI_Status* statuses) {
+  if (requests_.empty()) return;
   const bool each = done != MPI_SUCCESS && error_class(done) == MPI_ERR_IN_STATUS;
   if (done != MPI_SUCCESS && !each) return;
-  for (int i = 0; i < n; ++i)
+  for (int i = 0; i < *n; ++i)  // MPI_UNDEFINED, which is negative: no active request
     if (!each || statuses[i].MPI_ERROR == MPI_SUCCESS) complete(static_cast<std::size_t>(which[i]), statuses[i]);
 }
 
@@ -368,8 +377,9 @@ void keep_persistent(int done, MPI_Request request, int peer, MPI_Comm c, persis
   made.in = channel_of(c);
   if (made.in == nullptr) return;
   const std::lock_guard lock(guard);
-  if (shared().persistents.insert_or_assign(request, std::move(made)).second)
-    shared().followed.fetch_add(1, std::memory_order_relaxed);
+  const auto [there, fresh] = shared().persistents.try_emplace(request);
+  std::swap(there->second, made);  // an earlier one of this handle is destroyed without the lock, with the parameter
+  if (fresh) shared().followed.fetch_add(1, std::memory_order_relaxed);
 }
 }  // namespace
 
@@ -414,9 +424,11 @@ void starting::end(int done) const {
 void freeing(const MPI_Request* request) {
   if (request == nullptr || !recording() || shared().followed.load(std::memory_order_relaxed) == 0) return;
   const receive p = take_pending(*request);
+  decltype(state::persistents)::node_type gone;  // destroyed without the lock, which the end of its channel takes
   {
     const std::lock_guard lock(guard);
-    if (shared().persistents.erase(*request) != 0) shared().followed.fetch_sub(1, std::memory_order_relaxed);
+    gone = shared().persistents.extract(*request);
+    if (!gone.empty()) shared().followed.fetch_sub(1, std::memory_order_relaxed);
   }
   if (p == nullptr) return;
   // The receive still takes a message, whose arrival is not seen.

@@ -1,5 +1,5 @@
-// Messages of MPI: what the wrappers of mpi.cpp call around sends, receives and their completions while a trace is
-// recorded (MESSAGES in mpi_wrappers.py lists them).
+// Messages of MPI. Called by the wrappers of mpi.cpp around sends, receives and completions while a trace is recorded
+// (MESSAGES in mpi_wrappers.py lists them).
 //
 // Both ends number a message among those with the same sender, receiver, communicator and tag. MPI delivers these in
 // the order in which they were sent, to receives in the order in which they were posted; so the number of a received
@@ -8,7 +8,8 @@
 // replaced by one of their own.
 // Thread safety: all; messages of one communicator, peer and tag that several threads send or receive at once may
 //   exchange their numbers, as MPI does not order them. Memory: at most `most_tracked` posted receives and as many
-//   pairs of peer and tag; messages beyond are counted as lost. Cost: docs/probe.md.
+//   pairs of peer and tag; messages beyond are counted as lost, as are those of threads that are not measured. Cost:
+//   docs/probe.md.
 // Example: tests/exec/test_mpi_messages.py
 #pragma once
 
@@ -59,7 +60,8 @@ class receiving {
   receiving& operator=(const receiving&) = delete;
   void end(int done, const MPI_Status* status);
   void pending(int done, MPI_Request request);
-  void probed(int done, bool found, MPI_Message message, const MPI_Status* status);
+  /// `found`: null if the call waits for a message.
+  void probed(int done, const int* found, const MPI_Message* message, const MPI_Status* status);
 
  private:
   unsigned timer_;
@@ -91,9 +93,10 @@ class completing {
   MPI_Status* status(MPI_Status* given);
   MPI_Status* statuses(MPI_Status* given);
 
-  void one(int done, bool completed, int which, const MPI_Status* status);
-  void all(int done, bool completed, const MPI_Status* statuses);
-  void some(int done, int n, const int* which, const MPI_Status* statuses);
+  /// `completed`: null if the call waits; `which`: null if it has one request. A failed call may not have set them.
+  void one(int done, const int* completed, const int* which, const MPI_Status* status);
+  void all(int done, const int* completed, const MPI_Status* statuses);
+  void some(int done, const int* n, const int* which, const MPI_Status* statuses);
 
  private:
   void complete(std::size_t which, const MPI_Status& status);

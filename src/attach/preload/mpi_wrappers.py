@@ -85,20 +85,20 @@ MESSAGES = {
                   "sent.end($D); note.pending($D, *$11);"),
     "Isendrecv_replace": ("sending sent(me.timer(), $1, $2, $3, $4, $7); receiving note(me.timer(), $5, $6, $7);",
                           "sent.end($D); note.pending($D, *$8);"),
-    "Mprobe": ("receiving note(me.timer(), $0, $1, $2);", "note.probed($D, true, *$3, $S);"),
-    "Improbe": ("receiving note(me.timer(), $0, $1, $2);", "note.probed($D, *$3 != 0, *$4, $S);"),
+    "Mprobe": ("receiving note(me.timer(), $0, $1, $2);", "note.probed($D, nullptr, $3, $S);"),
+    "Improbe": ("receiving note(me.timer(), $0, $1, $2);", "note.probed($D, $3, $4, $S);"),
     "Mrecv": ("receiving_found note(me.timer(), *$3);", "note.end($D);"),
     "Imrecv": ("receiving_found note(me.timer(), *$3);", "note.pending($D, *$4);"),
     "Recv_init": ("", "made_receive($D, $3, $4, $5, *$6);"),
     "Start": ("starting note(me.timer(), 1, $0);", "note.end($D);"),
     "Startall": ("starting note(me.timer(), $0, $1);", "note.end($D);"),
     "Request_free": ("freeing($0);", ""),
-    "Wait": ("completing note(me.timer(), 1, $0); $1 = note.status($1);", "note.one($D, true, 0, $1);"),
-    "Test": ("completing note(me.timer(), 1, $0); $2 = note.status($2);", "note.one($D, *$1 != 0, 0, $2);"),
-    "Waitany": ("completing note(me.timer(), $0, $1); $3 = note.status($3);", "note.one($D, true, *$2, $3);"),
-    "Testany": ("completing note(me.timer(), $0, $1); $4 = note.status($4);", "note.one($D, *$3 != 0, *$2, $4);"),
-    "Waitall": ("completing note(me.timer(), $0, $1); $2 = note.statuses($2);", "note.all($D, true, $2);"),
-    "Testall": ("completing note(me.timer(), $0, $1); $3 = note.statuses($3);", "note.all($D, *$2 != 0, $3);"),
+    "Wait": ("completing note(me.timer(), 1, $0); $1 = note.status($1);", "note.one($D, nullptr, nullptr, $1);"),
+    "Test": ("completing note(me.timer(), 1, $0); $2 = note.status($2);", "note.one($D, $1, nullptr, $2);"),
+    "Waitany": ("completing note(me.timer(), $0, $1); $3 = note.status($3);", "note.one($D, nullptr, $2, $3);"),
+    "Testany": ("completing note(me.timer(), $0, $1); $4 = note.status($4);", "note.one($D, $3, $2, $4);"),
+    "Waitall": ("completing note(me.timer(), $0, $1); $2 = note.statuses($2);", "note.all($D, nullptr, $2);"),
+    "Testall": ("completing note(me.timer(), $0, $1); $3 = note.statuses($3);", "note.all($D, $2, $3);"),
     "Comm_create_group": ("", "made_by_group($D, *$3, $2);"),
     "Intercomm_create": ("", "made_by_group($D, *$5, $4);"),
     "Comm_idup": ("", "made_by_all($D, $0, MPI_COMM_NULL);"),
@@ -106,7 +106,7 @@ MESSAGES = {
     "Finalize": ("finish_messages();", ""),
 }
 for name in "Waitsome", "Testsome":
-    MESSAGES[name] = ("completing note(me.timer(), $0, $1); $4 = note.statuses($4);", "note.some($D, *$2, $3, $4);")
+    MESSAGES[name] = ("completing note(me.timer(), $0, $1); $4 = note.statuses($4);", "note.some($D, $2, $3, $4);")
 for mode in "", "S", "B", "R":
     MESSAGES[f"{mode}send".capitalize()] = MESSAGES[f"I{mode.lower()}send"] = (
         "sending note(me.timer(), $1, $2, $3, $4, $5);", "note.end($D);")
