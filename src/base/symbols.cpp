@@ -217,8 +217,14 @@ std::string output_of(const std::vector<std::string>& arguments, double limit_s)
   sigemptyset(&none);
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  // Nor with a measurement of this program (plx-exec --follow).
+  std::vector<char*> environment;
+  for (char** e = environ; e != nullptr && *e != nullptr; ++e)
+    if (const std::string_view variable = *e; !variable.starts_with("LD_PRELOAD=") && !variable.starts_with("PLX_"))
+      environment.push_back(*e);
+  environment.push_back(nullptr);
   pid_t child = -1;
-  const int failed = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  const int failed = posix_spawnp(&child, argv[0], &actions, &attributes, argv.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
@@ -243,14 +249,17 @@ std::string output_of(const std::vector<std::string>& arguments, double limit_s)
   return text;
 }
 
-std::string addr2line(const std::string& path, std::span<const std::string> offsets) {
-  static constexpr double limit_s = 30;
+/// "" from the time `end` on.
+std::string addr2line(const std::string& path, std::span<const std::string> offsets, double end) {
+  static constexpr double most_s = 30;
   const char* chosen = std::getenv("PLX_ADDR2LINE");
   const std::vector<std::string> programs =
       chosen != nullptr ? std::vector<std::string>{chosen} : std::vector<std::string>{"addr2line", "llvm-addr2line"};
   for (const auto& program : programs) {
     std::vector<std::string> arguments{program, "-a", "-f", "-C", "-i", "-e", path};
     arguments.insert(arguments.end(), offsets.begin(), offsets.end());
+    const double limit_s = std::min(most_s, end - monotonic_seconds());
+    if (limit_s <= 0) return {};
     std::string text = output_of(arguments, limit_s);
     if (!text.empty()) return text;
   }
@@ -391,7 +400,8 @@ std::string variable_name(const void* address) {
   return p.offset == s->begin ? symbol_text(s->name) : symbol_text(s->name) + "+" + hex(p.offset - s->begin);
 }
 
-std::vector<std::vector<code_location>> locate(std::span<const void* const> addresses) {
+std::vector<std::vector<code_location>> locate(std::span<const void* const> addresses, double limit_s) {
+  const double end = monotonic_seconds() + limit_s;
   std::vector<std::vector<code_location>> found(addresses.size());
   struct batch {
     std::vector<std::string> offsets;
@@ -410,7 +420,7 @@ std::vector<std::vector<code_location>> locate(std::span<const void* const> addr
   for (auto& [path, b] : modules)
     for (std::size_t i = 0; i < b.offsets.size(); i += at_once) {
       const std::size_t n = std::min(at_once, b.offsets.size() - i);
-      read_answer(addr2line(path, std::span(b.offsets).subspan(i, n)), std::span(b.answers).subspan(i, n));
+      read_answer(addr2line(path, std::span(b.offsets).subspan(i, n), end), std::span(b.answers).subspan(i, n));
     }
   for (std::size_t i = 0; i < addresses.size(); ++i) {
     const bool fresh = found[i].empty() || found[i].back().module.empty();

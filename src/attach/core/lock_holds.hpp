@@ -2,11 +2,12 @@
 //
 // A hold counts if a thread waits for the mutex at its end; its length is that of the part during which one waited:
 // from the begin of the first wait, or from the moment the lock was taken if others waited already, to the release. So
-// a lock without a waiting thread costs no read of the clock: its place is put on a list of the thread, and its release
-// looks the mutex up among those that were ever waited for. Thread safety: all functions; the list belongs to one
-// thread. Cost: docs/probe.md. Memory: 96 KiB for the first 4096 mutexes that were waited for, by address, and 64 KiB
-// per thread that releases one; holds of further ones are not measured. Invariant: a cell of `contended`, once assigned
-// to a mutex, keeps it. Example: tests/exec/plx_exec_test.cpp
+// a lock without a waiting thread costs no read of the clock: its place is put on a list of the thread, and it is
+// looked up among the mutexes that were ever waited for, when it is taken and when it is released. A hold is recorded after
+// the release. The inner locks of a recursive mutex belong to the hold of the outermost one. Thread safety: all
+// functions; the list belongs to one thread. Cost: docs/probe.md. Memory: 96 KiB for the first 4096 mutexes that were
+// waited for, by address, and 64 KiB per thread that releases one; holds of further ones are not measured. Invariant: a
+// cell of `contended`, once assigned to a mutex, keeps it. Example: tests/exec/plx_exec_test.cpp
 #pragma once
 
 #include <array>
@@ -31,15 +32,24 @@ struct contended_mutex {
 
 class lock_holds {
  public:
+  /// A release of which released() records the hold.
+  struct release {
+    const void* taken_in = nullptr;  // null: nothing to record
+    ticks held = 0;
+  };
+
   /// The calling thread has taken the mutex, in the code that returns to `caller`.
   static void took(const void* mutex, const void* caller) noexcept {
     taken_locks& all = mine_;
+    // Relaxed: if a wait that begins now is missed, `since` is that of waits() or of the last release.
+    if (contended_mutex* c = find(mutex); c != nullptr && c->waiting.load(std::memory_order_relaxed) != 0) [[unlikely]]
+      if (!holds(mutex)) c->since.store(now_ticks(), std::memory_order_relaxed);
     if (all.n == most) [[unlikely]]
       forget_oldest();
     all.locks[all.n++] = {mutex, caller};
   }
   /// The thread is about to release the mutex.
-  static void releases(const void* mutex, const void* caller) noexcept {
+  [[nodiscard]] static release releases(const void* mutex, const void* caller) noexcept {
     taken_locks& all = mine_;
     const void* taken_in = nullptr;
     unsigned i = all.n;
@@ -49,8 +59,17 @@ class lock_holds {
       for (--all.n; i <= all.n; ++i) all.locks[i - 1] = all.locks[i];
     }
     // Pairs with the release in waits(): a thread that waits has written `since`.
-    if (contended_mutex* c = find(mutex); c != nullptr && c->waiting.load(std::memory_order_acquire) != 0) [[unlikely]]
-      record(*c, taken_in != nullptr ? taken_in : caller, caller);
+    contended_mutex* c = find(mutex);
+    if (c == nullptr || c->waiting.load(std::memory_order_acquire) == 0 || holds(mutex)) [[likely]]
+      return {};
+    const ticks now = now_ticks(), since = c->since.load(std::memory_order_relaxed);
+    c->since.store(now, std::memory_order_relaxed);
+    return {.taken_in = taken_in != nullptr ? taken_in : caller, .held = now > since ? now - since : 0};
+  }
+  /// The mutex has been released, by the code that returns to `caller`.
+  static void released(const release& r, const void* mutex, const void* caller) noexcept {
+    if (r.taken_in != nullptr) [[unlikely]]
+      record(r, mutex, caller);
   }
 
   /// The thread begins to wait for the mutex. Null if it is not measured.
@@ -88,15 +107,21 @@ class lock_holds {
     }
     return nullptr;
   }
+  /// Whether the mutex is on the list of the thread.
+  static bool holds(const void* mutex) noexcept {
+    for (unsigned i = 0; i < mine_.n; ++i)
+      if (mine_.locks[i].mutex == mutex) return true;
+    return false;
+  }
   [[gnu::cold]] static void forget_oldest() noexcept;
-  [[gnu::noinline]] static void record(contended_mutex& c, const void* taken_in, const void* released_in) noexcept;
+  [[gnu::noinline]] static void record(const release& r, const void* mutex, const void* released_in) noexcept;
 
   static constinit std::array<contended_mutex, most_mutexes> contended_;
   PLX_DETAIL_STATIC_TLS static constinit thread_local taken_locks mine_;
 };
 
 /// The file holds.csv: object,name,function,file,line,holds,total_s,max_s. `logs`: of all threads, with sites of
-/// `sites`; `lines`: starts addr2line for the source lines.
+/// `sites`; `lines`: starts addr2line for the source lines of the places with the longest totals, for at most some 5 s.
 std::string holds_csv(std::span<const wait_log* const> logs, const wait_sites& sites, bool lines);
 
 }  // namespace plx::probe

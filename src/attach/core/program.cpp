@@ -411,6 +411,7 @@ void wait_scope::end() noexcept {
 void program::settle_names() {
   const inside_scope inside;
   parts_->sites.name_all();
+  parts_->hold_sites.name_all();
 }
 
 // ----------------------------------------------------------------------------------------------------------------- end

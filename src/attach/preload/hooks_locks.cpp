@@ -17,8 +17,7 @@ using plx::probe::lock_holds;
 using plx::probe::real;
 using plx::probe::wait_scope;
 
-// ----------------------------------------------------------------------------------------------------- mutexes and
-// locks
+// ------------------------------------------------------------------------------------------------------ mutexes, locks
 
 namespace {
 /// Takes the lock by `attempt`, or else waits for it by `lock(object, more...)`. Inlined: the waiting code is
@@ -68,8 +67,11 @@ PLX_HOOK int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
   return taken;
 }
 PLX_HOOK int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
-  lock_holds::releases(m, __builtin_return_address(0));
-  return real().pthread_mutex_unlock(m);
+  const void* caller = __builtin_return_address(0);
+  const lock_holds::release hold = lock_holds::releases(m, caller);
+  const int done = real().pthread_mutex_unlock(m);
+  if (done == 0) lock_holds::released(hold, m, caller);
+  return done;
 }
 PLX_HOOK int pthread_spin_lock(pthread_spinlock_t* s) noexcept {
   return lock_by("spinlock", s, real().pthread_spin_trylock, real().pthread_spin_lock);
@@ -99,7 +101,7 @@ namespace {
 /// A mutex that a function releases and takes again.
 struct reacquired_mutex {
   reacquired_mutex(const void* m, const void* returns_to) noexcept : mutex(m), caller(returns_to) {
-    lock_holds::releases(mutex, caller);
+    lock_holds::released(lock_holds::releases(mutex, caller), mutex, caller);  // recorded before the wait
   }
   ~reacquired_mutex() { lock_holds::took(mutex, caller); }
   reacquired_mutex(const reacquired_mutex&) = delete;
