@@ -4,7 +4,8 @@
 // little-endian. Both parts of a chunk have a checksum: a chunk is read completely or not at all, and a file that ends
 // in the middle of a chunk is read up to it. The heads are the index, which a crash cannot lose: they contain the times
 // of the records, so that a reader of a part of the run steps over the payloads of the others. Ids of names are those
-// of the recording process; a chunk with new names precedes the chunks that use them.
+// of the recording process; a chunk with new names precedes the chunks that use them. Readers skip chunks of unknown
+// kinds, so what is new to them has a kind of its own.
 //
 // Records are rows of 32-bit words. A word is stored as its difference to that word of the previous row of the same
 // group in the chunk (zigzag), in 0, 1, 2 or 4 bytes; 2 bits per word, in front of the row, encode the length.
@@ -39,8 +40,15 @@ enum class chunk_kind : std::uint16_t {
   sent,
   received,
   clock,
-  totals
+  totals,
+  messages_sent,  // of MPI; the layout is that of sent and received, which contain parcels
+  messages_received
 };
+
+constexpr bool is_of_messages(chunk_kind k) noexcept {
+  return k == chunk_kind::messages_sent || k == chunk_kind::messages_received;
+}
+constexpr bool is_of_parcels(chunk_kind k) noexcept { return k == chunk_kind::sent || k == chunk_kind::received; }
 
 struct chunk_head {
   static constexpr std::uint32_t first_bytes = 0x4b434c50;  // "PLCK"

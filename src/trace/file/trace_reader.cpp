@@ -151,8 +151,7 @@ class file_reader {
     return !window_.overlaps(head.first, head.last) || (window_.only_small && is_large(head.kind));
   }
   static bool is_large(chunk_kind kind) noexcept {
-    return kind == chunk_kind::records || kind == chunk_kind::operations || kind == chunk_kind::sent ||
-           kind == chunk_kind::received;
+    return kind == chunk_kind::records || kind == chunk_kind::operations || is_of_parcels(kind) || is_of_messages(kind);
   }
 
   /// The next valid head from there on, or the end of the file.
@@ -188,6 +187,8 @@ class file_reader {
             [&](std::span<const device_operation> all) { to_.operations(head.row, all); });
       case chunk_kind::sent:
       case chunk_kind::received:
+      case chunk_kind::messages_sent:
+      case chunk_kind::messages_received:
         return take_rows<trace_parcel, row_coder<12, 1>>(
             head,
             [this](const auto& words) {
@@ -196,7 +197,9 @@ class file_reader {
               p.name = names_(p.name);
               return p;
             },
-            [&](std::span<const trace_parcel> all) { to_.parcels(head.kind == chunk_kind::sent, all); });
+            [&](std::span<const trace_parcel> all) {
+              to_.parcels(head.kind == chunk_kind::sent || head.kind == chunk_kind::messages_sent, all);
+            });
       default:
         return take_small(head.kind, byte_reader({payload_.data(), head.bytes}));
     }

@@ -91,7 +91,12 @@ struct trace_writer::state {
   ticks now = 0, totals_at = 0;
   std::vector<std::unique_ptr<coded_chunk<record_coder>>> workers;  // by row; null: no records
   std::vector<std::pair<unsigned, std::unique_ptr<coded_chunk<row_coder<16, 1>>>>> streams;
-  coded_chunk<row_coder<12, 1>> sent, received;
+  struct parcel_chunk {
+    chunk_kind kind;
+    coded_chunk<row_coder<12, 1>> rows{};
+  };
+  parcel_chunk sent{chunk_kind::sent}, received{chunk_kind::received};
+  parcel_chunk messages_sent{chunk_kind::messages_sent}, messages_received{chunk_kind::messages_received};
 
   ~state() {
     if (descriptor >= 0) ::close(descriptor);
@@ -167,8 +172,8 @@ struct trace_writer::state {
       if (workers[w] != nullptr && old(*workers[w])) end(*workers[w], chunk_kind::records, w);
     for (auto& [row, chunk] : streams)
       if (old(*chunk)) end(*chunk, chunk_kind::operations, row);
-    if (old(sent)) end(sent, chunk_kind::sent, 0);
-    if (old(received)) end(received, chunk_kind::received, 0);
+    for (parcel_chunk* c : {&sent, &received, &messages_sent, &messages_received})
+      if (old(c->rows)) end(c->rows, c->kind, 0);
   }
   /// Appends `some`, and ends the chunk whenever it is full. put(chunk, one) returns the new size.
   template <class Coder, class T, class Put>
@@ -257,13 +262,21 @@ void trace_writer::mark(const trace_mark& m) {
 }
 
 void trace_writer::parcels(bool sent, std::span<const trace_parcel> some) {
-  state_->add(sent ? state_->sent : state_->received, sent ? chunk_kind::sent : chunk_kind::received, 0, some,
-              [](auto& c, const trace_parcel& p) {
-                c.times.add(p.when, p.when);
-                parcel_row row{};
-                std::memcpy(row.data(), &p, sizeof p);
-                return put_row(c, row);
-              });
+  state& s = *state_;
+  while (!some.empty()) {  // runs of parcels or of messages
+    const bool messages = some.front().channel != 0;
+    const auto end = std::find_if(some.begin(), some.end(),
+                                  [messages](const trace_parcel& p) { return (p.channel != 0) != messages; });
+    const auto n = static_cast<std::size_t>(end - some.begin());
+    auto& c = messages ? (sent ? s.messages_sent : s.messages_received) : (sent ? s.sent : s.received);
+    s.add(c.rows, c.kind, 0, some.first(n), [](auto& to, const trace_parcel& p) {
+      to.times.add(p.when, p.when);
+      parcel_row row{};
+      std::memcpy(row.data(), &p, sizeof p);
+      return put_row(to, row);
+    });
+    some = some.subspan(n);
+  }
 }
 
 void trace_writer::clock(unsigned locality, double ticks_per_second, const clock_point& p) {

@@ -10,14 +10,17 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <random>
 #include <thread>
+#include <tuple>
 
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/record/wait_log.hpp"
+#include "trace/file/trace_chunk.hpp"
 #include "trace/file/trace_reader.hpp"
 #include "trace/file/trace_writer.hpp"
 
@@ -216,6 +219,44 @@ TEST_F(TraceFile, HoldsOperationsParcelsAndClocks) {
   EXPECT_EQ(s.clocks, 1);
   EXPECT_EQ(s.last.lost, 2u);
   EXPECT_EQ(s.last.share, 0.5);
+}
+
+/// Readers of earlier versions skip messages, which they would pair as parcels.
+TEST_F(TraceFile, MessagesHaveChunksOfTheirOwn) {
+  const auto end = [](std::uint64_t number, std::uint32_t channel) {
+    return trace_parcel{.when = 5, .number = number, .bytes = 8, .peer = 1, .channel = channel, .tag = -3};
+  };
+  {
+    auto w = writer();
+    w->begin({.ticks_per_second = 1e9, .localities = 2});
+    w->parcels(true, std::vector{end(1, 0), end(2, 9), end(3, 9), end(4, 0)});
+    w->parcels(false, std::vector{end(5, 9), end(6, 0)});
+  }
+  struct seen final : trace_sink {
+    void parcels(bool sent, std::span<const trace_parcel> some) override {
+      for (const trace_parcel& p : some)
+        all.emplace_back(sent ? "sent" : "received", static_cast<int>(p.number), p.channel, p.tag);
+    }
+    std::vector<std::tuple<std::string, int, std::uint32_t, std::int32_t>> all;
+  } s;
+  ASSERT_TRUE(read_trace(path, s));
+  using one = decltype(s.all)::value_type;
+  EXPECT_THAT(s.all, testing::UnorderedElementsAre(one{"sent", 1, 0, -3}, one{"sent", 2, 9, -3}, one{"sent", 3, 9, -3},
+                                                   one{"sent", 4, 0, -3}, one{"received", 5, 9, -3},
+                                                   one{"received", 6, 0, -3}));
+  std::map<detail::chunk_kind, std::uint32_t> records;
+  const std::string file = read_file(path).value();
+  for (std::size_t at = detail::trace_file_begin.size(); at < file.size();) {
+    detail::chunk_head head;
+    ASSERT_LE(at + sizeof head, file.size());
+    std::memcpy(&head, file.data() + at, sizeof head);
+    records[head.kind] += head.count;
+    at += sizeof head + head.bytes;
+  }
+  EXPECT_EQ(records[detail::chunk_kind::sent], 2u);
+  EXPECT_EQ(records[detail::chunk_kind::received], 1u);
+  EXPECT_EQ(records[detail::chunk_kind::messages_sent], 2u);
+  EXPECT_EQ(records[detail::chunk_kind::messages_received], 1u);
 }
 
 /// A small trace of several chunks.
