@@ -114,15 +114,17 @@ std::vector<std::string> perf_event_names();
 // State of the processors that makes runs of one program differ, from /sys and /proc: frequencies, governors,
 // throttling, temperature, and the processor time of other programs.
 //
-// Thread safety: as counter_registry. Cost: a file per processor when a counter of all is read, some microseconds each.
+// Thread safety: as counter_registry. Cost: one file per processor that a counter is about, at most 16 for the mean
+// frequency and governors; the kernel may interrupt a processor to determine its frequency. /proc/cpuinfo is read whole.
 // Example: probe/monitor/test/processor_test.cpp
 
 /// /system{cpu#N or total}/cpu/frequency, /system{GOVERNOR}/cpu/governor, /system/throttles/{core,package},
 /// /system/temperature/processor, /system/cpu/others; those that the machine does not have are omitted. `sys`, `proc`:
-/// the folders of /sys and /proc.
+/// the folders of /sys and /proc. `processors`: those that count; empty: those that the process may run on.
 [[nodiscard]] std::vector<registration> add_processor_counters(counter_registry& registry,
                                                                const std::string& sys = "/sys",
-                                                               const std::string& proc = "/proc");
+                                                               const std::string& proc = "/proc",
+                                                               const std::vector<unsigned>& processors = {});
 
 /// Values of the system for one thread of this process.
 struct thread_usage {

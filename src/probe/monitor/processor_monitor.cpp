@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -26,6 +27,29 @@ namespace fs = std::filesystem;
 std::optional<double> value_at(const std::string& path) {
   const auto text = read_file(path);
   return text ? number_of(*text) : std::nullopt;
+}
+
+bool is_readable(const std::string& path) { return ::access(path.c_str(), R_OK) == 0; }
+
+/// The processors that the process may run on; nothing if unknown.
+std::optional<std::set<unsigned>> own_processors() {
+  constexpr std::size_t most = 8192;
+  std::vector<cpu_set_t> mask(most / CPU_SETSIZE);
+  const std::size_t bytes = mask.size() * sizeof(cpu_set_t);
+  if (sched_getaffinity(getpid(), bytes, mask.data()) != 0) return std::nullopt;
+  std::set<unsigned> found;
+  for (unsigned i = 0; i < most; ++i)
+    if (CPU_ISSET_S(i, bytes, mask.data())) found.insert(i);
+  return found;
+}
+
+/// At most 16 of them, evenly spread: values of all processors are those of these.
+std::vector<std::string> some_of(const std::vector<std::string>& paths) {
+  constexpr std::size_t most = 16;
+  const std::size_t n = std::min(paths.size(), most);
+  std::vector<std::string> some;
+  for (std::size_t i = 0; i < n; ++i) some.push_back(paths[i * paths.size() / n]);
+  return some;
 }
 
 /// The paths in a folder whose names begin with a word and continue with a number, in order of the number.
@@ -94,11 +118,14 @@ class time_of_others {
 
 class processor_adder {
  public:
-  processor_adder(counter_registry& r, std::string sys, std::string proc)
+  processor_adder(counter_registry& r, std::string sys, std::string proc, std::optional<std::set<unsigned>> processors)
       : registry_(r),
         sys_(std::move(sys)),
         proc_(std::move(proc)),
-        cpus_(numbered(sys_ + "/devices/system/cpu", "cpu")) {}
+        processors_(std::move(processors)),
+        cpus_(numbered(sys_ + "/devices/system/cpu", "cpu")) {
+    std::erase_if(cpus_, [this](const auto& cpu) { return !counts(cpu.first); });
+  }
 
   void frequencies();
   void governors();
@@ -118,29 +145,37 @@ class processor_adder {
     add({fmt::format("/system{{{}}}/cpu/frequency", instance), "Hz", help}, std::move(f));
   }
   void frequencies_of_cpuinfo();
+  [[nodiscard]] bool counts(unsigned processor) const { return !processors_ || processors_->contains(processor); }
+  /// The files of that name that exist, one per processor that counts.
+  [[nodiscard]] std::vector<std::pair<unsigned, std::string>> files_of(const char* name) const {
+    std::vector<std::pair<unsigned, std::string>> found;
+    for (const auto& [n, folder] : cpus_)
+      if (std::string path = folder + name; is_readable(path)) found.emplace_back(n, std::move(path));
+    return found;
+  }
 
   counter_registry& registry_;
   const std::string sys_, proc_;
-  const std::vector<std::pair<unsigned, std::string>> cpus_;
+  const std::optional<std::set<unsigned>> processors_;  // that count; nothing: all
+  std::vector<std::pair<unsigned, std::string>> cpus_;
 };
 
 constexpr const char* of_one = "Present frequency of the processor";
-constexpr const char* of_all = "Present frequency, mean of the processors";
+constexpr const char* of_all = "Present frequency, mean of at most 16 processors that the process may run on";
 
 void processor_adder::frequencies() {
-  std::vector<std::string> files;
-  for (const auto& [n, folder] : cpus_) {
-    const std::string path = folder + "/cpufreq/scaling_cur_freq";
-    if (!value_at(path)) continue;
-    files.push_back(path);
-    add_frequency(fmt::format("cpu#{}", n), of_one, [path] {
+  const auto all = files_of("/cpufreq/scaling_cur_freq");
+  if (all.empty() || !value_at(all.front().second)) return frequencies_of_cpuinfo();
+  std::vector<std::string> paths;
+  for (const auto& [n, path] : all) {
+    paths.push_back(path);
+    add_frequency(fmt::format("cpu#{}", n), of_one, [path = path] {
       const auto khz = value_at(path);
       if (!khz) throw std::runtime_error(fmt::format("expected a number in '{}', found none", path));
       return 1e3 * *khz;
     });
   }
-  if (files.empty()) return frequencies_of_cpuinfo();
-  add_frequency("total", of_all, [files] {
+  add_frequency("total", of_all, [files = some_of(paths)] {
     double sum = 0;
     unsigned n = 0;  // processors may be switched off
     for (const std::string& path : files)
@@ -152,44 +187,47 @@ void processor_adder::frequencies() {
 
 void processor_adder::frequencies_of_cpuinfo() {
   const auto file = std::make_shared<proc_file>(proc_ + "/cpuinfo");
+  const auto read = [file, only = processors_] {
+    auto found = frequencies_in(*file->text());
+    std::erase_if(found, [&](const auto& cpu) { return only && !only->contains(cpu.first); });
+    return found;
+  };
   std::map<unsigned, double> now;
   try {
-    now = frequencies_in(*file->text());
+    now = read();
   } catch (const std::exception&) {  // no such file
     return;
   }
   if (now.empty()) return;
   for (const auto& [n, hz] : now)
-    add_frequency(fmt::format("cpu#{}", n), of_one, [file, n = n] {
-      const auto all = frequencies_in(*file->text());
+    add_frequency(fmt::format("cpu#{}", n), of_one, [read, n = n] {
+      const auto all = read();
       if (!all.contains(n)) throw std::runtime_error(fmt::format("the processor {} is switched off", n));
       return all.at(n);
     });
-  add_frequency("total", of_all, [file] {
+  add_frequency("total", of_all, [file, read] {
     double sum = 0;
-    const auto all = frequencies_in(*file->text());
+    const auto all = read();
     for (const auto& [n, hz] : all) sum += hz;
     if (all.empty()) throw std::runtime_error(fmt::format("expected 'cpu MHz' in '{}', found none", file->path()));
     return sum / static_cast<double>(all.size());
   });
 }
 
-/// A counter for each governor that the processors have or may have: the number of processors that have it.
+/// A counter for each governor that the processors have or may have: the number of those read that have it.
 void processor_adder::governors() {
-  std::vector<std::string> files;
+  std::vector<std::string> paths;
+  for (auto& [n, path] : files_of("/cpufreq/scaling_governor")) paths.push_back(std::move(path));
+  const std::vector<std::string> files = some_of(paths);
   std::set<std::string> names;
-  for (const auto& [n, folder] : cpus_) {
-    const std::string path = folder + "/cpufreq/scaling_governor";
-    const std::string name = first_line_of(path);
-    if (name.empty()) continue;
-    files.push_back(path);
-    names.insert(name);
-    const std::string available = first_line_of(folder + "/cpufreq/scaling_available_governors");
+  for (const std::string& path : files) {
+    if (std::string name = first_line_of(path); !name.empty()) names.insert(std::move(name));
+    const std::string available = first_line_of(fs::path(path).replace_filename("scaling_available_governors"));
     for (const std::string_view other : split_words(available)) names.emplace(other);
   }
   for (const std::string& name : names)
     if (name != "total" && name.find_first_of("{}*") == std::string::npos)
-      add({fmt::format("/system{{{}}}/cpu/governor", name), "1", "Processors whose frequency this governor sets"},
+      add({fmt::format("/system{{{}}}/cpu/governor", name), "1", "Processors, of at most 16, whose frequency this governor sets"},
           [files, name] {
             return std::count_if(files.begin(), files.end(), [&](auto& f) { return first_line_of(f) == name; });
           });
@@ -210,7 +248,7 @@ void processor_adder::throttles() {
       const std::string path = fmt::format("{}/thermal_throttle/{}", folder, k.file);
       std::string part = first_line_of(fmt::format("{}/topology/{}", folder, k.part));
       if (part.empty()) part = fmt::format("cpu {}", n);
-      if (!files.contains(part) && value_at(path)) files[part] = path;
+      if (!files.contains(part) && is_readable(path)) files[part] = path;
     }
     if (!files.empty())
       add({k.name, "1", k.help, true}, [files] {
@@ -255,8 +293,10 @@ void processor_adder::others() {
 }  // namespace
 
 std::vector<registration> add_processor_counters(counter_registry& registry, const std::string& sys,
-                                                 const std::string& proc) {
-  processor_adder a(registry, sys, proc);
+                                                 const std::string& proc, const std::vector<unsigned>& processors) {
+  processor_adder a(
+      registry, sys, proc,
+      processors.empty() ? own_processors() : std::set<unsigned>(processors.begin(), processors.end()));
   a.frequencies();
   a.governors();
   a.throttles();

@@ -47,10 +47,12 @@ struct fake_machine {
   }
 };
 
+const std::vector<unsigned> all_four{0, 1, 2, 3};
+
 TEST(Processors, ValuesOfSys) {
   fake_machine m;
   counter_registry r;
-  const auto keep = add_processor_counters(r, m.sys, m.proc);
+  const auto keep = add_processor_counters(r, m.sys, m.proc, all_four);
   EXPECT_DOUBLE_EQ(value(r, "/system{cpu#3}/cpu/frequency"), 2.3e9);
   EXPECT_DOUBLE_EQ(value(r, "/system/cpu/frequency"), 2.15e9);  // the mean
   EXPECT_EQ(value(r, "/system{performance}/cpu/governor"), 3);
@@ -69,10 +71,36 @@ TEST(Processors, ValuesOfSys) {
   }
 }
 
+TEST(Processors, OthersDoNotCount) {
+  fake_machine m;
+  counter_registry r;
+  const auto keep = add_processor_counters(r, m.sys, m.proc, {3});
+  EXPECT_DOUBLE_EQ(value(r, "/system/cpu/frequency"), 2.3e9);
+  EXPECT_EQ(value(r, "/system{performance}/cpu/governor") + value(r, "/system{powersave}/cpu/governor"), 1);
+  EXPECT_FALSE(r.query("/system{cpu#0}/cpu/frequency"));
+  counter_registry of_cpuinfo;
+  const auto kept = add_processor_counters(of_cpuinfo, m.root + "/none", m.proc, {1});
+  EXPECT_DOUBLE_EQ(value(of_cpuinfo, "/system/cpu/frequency"), 2.5e9);
+}
+
+TEST(Processors, TheMeanIsThatOfAtMost16) {
+  fake_machine m;
+  std::vector<unsigned> many;
+  for (unsigned i = 0; i < 64; ++i) {
+    many.push_back(100 + i);
+    m.file("/sys/devices/system/cpu/cpu" + std::to_string(100 + i) + "/cpufreq/scaling_cur_freq",
+           i % 4 == 0 ? "1000000" : "9000000");
+  }
+  counter_registry r;
+  const auto keep = add_processor_counters(r, m.sys, m.proc, many);
+  EXPECT_DOUBLE_EQ(value(r, "/system/cpu/frequency"), 1e9) << "every fourth of 64";
+  EXPECT_DOUBLE_EQ(value(r, "/system{cpu#101}/cpu/frequency"), 9e9);
+}
+
 TEST(Processors, AProcessorThatIsSwitchedOff) {
   fake_machine m;
   counter_registry r;
-  const auto keep = add_processor_counters(r, m.sys, m.proc);
+  const auto keep = add_processor_counters(r, m.sys, m.proc, all_four);
   fs::remove_all(m.sys + "/devices/system/cpu/cpu0/cpufreq");
   EXPECT_DOUBLE_EQ(value(r, "/system/cpu/frequency"), 2.2e9);
   EXPECT_NE(r.query("/system{cpu#0}/cpu/frequency").error().message.find("scaling_cur_freq"), std::string::npos);
@@ -81,7 +109,7 @@ TEST(Processors, AProcessorThatIsSwitchedOff) {
 TEST(Processors, FrequenciesOfCpuinfoWhereSysHasNone) {
   fake_machine m;
   counter_registry r;
-  const auto keep = add_processor_counters(r, m.root + "/none", m.proc);
+  const auto keep = add_processor_counters(r, m.root + "/none", m.proc, all_four);
   EXPECT_DOUBLE_EQ(value(r, "/system{cpu#1}/cpu/frequency"), 2.5e9);
   EXPECT_DOUBLE_EQ(value(r, "/system/cpu/frequency"), 2e9);
   EXPECT_FALSE(r.query("/system/throttles/core"));
@@ -97,14 +125,14 @@ TEST(Processors, ThermalZonesWhereNoChipIsKnown) {
   m.file("/sys/class/thermal/thermal_zone1/type", "x86_pkg_temp");
   m.file("/sys/class/thermal/thermal_zone1/temp", "47000");
   counter_registry r;
-  const auto keep = add_processor_counters(r, m.sys, m.proc);
+  const auto keep = add_processor_counters(r, m.sys, m.proc, all_four);
   EXPECT_DOUBLE_EQ(value(r, "/system/temperature/processor"), 47);
 }
 
 TEST(Processors, TheTimeOfOthersExcludesThisProcess) {
   fake_machine m;
   counter_registry r;
-  const auto keep = add_processor_counters(r, m.sys, m.proc);
+  const auto keep = add_processor_counters(r, m.sys, m.proc, all_four);
   EXPECT_NEAR(value(r, "/system/cpu/others"), 0, 1e-9);
   const double tick = 1.0 / static_cast<double>(sysconf(_SC_CLK_TCK));
   const auto own_s = [] {
