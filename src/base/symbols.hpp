@@ -33,9 +33,9 @@ std::string variable_name(const void* address);
 
 /// One list per address: the functions that the compiler inlined there, innermost first, then the function itself.
 /// Lines require debug information (-g1 is enough) and addr2line, llvm-addr2line or the program that PLX_ADDR2LINE
-/// names; otherwise only functions are given, as for files that it has not answered within 30 s, or within `limit_s` from
-/// the call on. It runs without LD_PRELOAD and variables PLX_*. A return address belongs to the call before it: pass the
-/// address minus 1.
+/// names; otherwise only functions are given, as for files that it has not answered within 30 s, or within `limit_s`
+/// from the call on. It runs without LD_PRELOAD and variables PLX_*. A return address belongs to the call before it:
+/// pass the address minus 1.
 std::vector<std::vector<code_location>> locate(std::span<const void* const> addresses, double limit_s = 1e9);
 
 /// A demangled function without its parameters, the return type of a template, long template arguments ("<...>"), and

@@ -3,8 +3,8 @@
 // A hold counts if a thread waits for the mutex at its end; its length is that of the part during which one waited:
 // from the begin of the first wait, or from the moment the lock was taken if others waited already, to the release. So
 // a lock without a waiting thread costs no read of the clock: its place is put on a list of the thread, and it is
-// looked up among the mutexes that were ever waited for, when it is taken and when it is released. A hold is recorded after
-// the release. The inner locks of a recursive mutex belong to the hold of the outermost one. Thread safety: all
+// looked up among the mutexes that were ever waited for, when it is taken and when it is released. A hold is recorded
+// after the release. The inner locks of a recursive mutex belong to the hold of the outermost one. Thread safety: all
 // functions; the list belongs to one thread. Cost: docs/probe.md. Memory: 96 KiB for the first 4096 mutexes that were
 // waited for, by address, and 64 KiB per thread that releases one; holds of further ones are not measured. Invariant: a
 // cell of `contended`, once assigned to a mutex, keeps it. Example: tests/exec/plx_exec_test.cpp

@@ -1,8 +1,8 @@
 // The messages that a program without the runtime has sent and received (MPI), until they are written to its trace.
 //
 // Thread safety: all functions; one thread at a time calls drain(). Cost: a lock and 48 bytes of memory per message
-// until it is drained, up to twice that while the list grows. Errors: messages beyond `most` are dropped, and counted in a mark of the trace.
-// Example: tests/exec/test_mpi_messages.py
+// until it is drained, up to twice that while the list grows. Errors: messages beyond `most` are dropped, and counted
+// in a mark of the trace. Example: tests/exec/test_mpi_messages.py
 #pragma once
 
 #include <atomic>

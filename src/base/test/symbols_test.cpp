@@ -2,7 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
 
 // Read as mangled types, these are unsigned long and float.
 extern "C" {
@@ -72,6 +78,28 @@ TEST(symbols, without_the_tool_only_functions_are_known) {
   unsetenv("PLX_ADDR2LINE");
   EXPECT_NE(found[0].back().function.find("planted_function"), std::string::npos);
   EXPECT_EQ(found[0].back().line, 0);
+}
+
+TEST(symbols, the_tool_runs_without_the_measurement_and_within_the_limit) {
+  const std::string tool = testing::TempDir() + "plx_symbols_tool_" + std::to_string(::getpid()), seen = tool + ".txt";
+  std::ofstream(tool) << "#!/bin/sh\nenv > '" << seen << "'\n";
+  std::filesystem::permissions(tool, std::filesystem::perms::owner_all);
+  setenv("PLX_ADDR2LINE", tool.c_str(), 1);
+  setenv("LD_PRELOAD", "/nonexistent/library.so", 1);
+  setenv("SYMBOLS_TEST", "kept", 1);
+  const void* first[] = {reinterpret_cast<const void*>(&planted_function)};
+  EXPECT_EQ(plx::locate(first)[0].back().line, 0);
+  std::stringstream environment;
+  environment << std::ifstream(seen).rdbuf();
+  EXPECT_NE(environment.str().find("SYMBOLS_TEST=kept\n"), std::string::npos);
+  EXPECT_EQ(environment.str().find("LD_PRELOAD="), std::string::npos);
+  EXPECT_EQ(environment.str().find("PLX_"), std::string::npos);
+  std::filesystem::remove(seen);
+  const void* second[] = {reinterpret_cast<const void*>(&f)};
+  EXPECT_EQ(plx::locate(second, 0)[0].back().function, "f");
+  EXPECT_FALSE(std::filesystem::exists(seen)) << "no time is left for the tool";
+  for (const char* name : {"PLX_ADDR2LINE", "LD_PRELOAD", "SYMBOLS_TEST"}) unsetenv(name);
+  std::filesystem::remove(tool);
 }
 
 TEST(symbols, names_for_pictures_have_no_parameters) {

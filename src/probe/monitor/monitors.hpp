@@ -115,8 +115,8 @@ std::vector<std::string> perf_event_names();
 // throttling, temperature, and the processor time of other programs.
 //
 // Thread safety: as counter_registry. Cost: one file per processor that a counter is about, at most 16 for the mean
-// frequency and governors; the kernel may interrupt a processor to determine its frequency. /proc/cpuinfo is read whole.
-// Example: probe/monitor/test/processor_test.cpp
+// frequency and governors; the kernel may interrupt a processor to determine its frequency. All of /proc/cpuinfo is
+// read. Example: probe/monitor/test/processor_test.cpp
 
 /// /system{cpu#N or total}/cpu/frequency, /system{GOVERNOR}/cpu/governor, /system/throttles/{core,package},
 /// /system/temperature/processor, /system/cpu/others; those that the machine does not have are omitted. `sys`, `proc`:

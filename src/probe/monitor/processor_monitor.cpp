@@ -227,7 +227,8 @@ void processor_adder::governors() {
   }
   for (const std::string& name : names)
     if (name != "total" && name.find_first_of("{}*") == std::string::npos)
-      add({fmt::format("/system{{{}}}/cpu/governor", name), "1", "Processors, of at most 16, whose frequency this governor sets"},
+      add({fmt::format("/system{{{}}}/cpu/governor", name), "1",
+           "Processors, of at most 16, whose frequency this governor sets"},
           [files, name] {
             return std::count_if(files.begin(), files.end(), [&](auto& f) { return first_line_of(f) == name; });
           });
@@ -294,9 +295,8 @@ void processor_adder::others() {
 
 std::vector<registration> add_processor_counters(counter_registry& registry, const std::string& sys,
                                                  const std::string& proc, const std::vector<unsigned>& processors) {
-  processor_adder a(
-      registry, sys, proc,
-      processors.empty() ? own_processors() : std::set<unsigned>(processors.begin(), processors.end()));
+  processor_adder a(registry, sys, proc,
+                    processors.empty() ? own_processors() : std::set<unsigned>(processors.begin(), processors.end()));
   a.frequencies();
   a.governors();
   a.throttles();
