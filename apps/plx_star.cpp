@@ -122,8 +122,9 @@ star::run_request request_of(const command_line& c, const star::resume_point& fr
 
 /// Whether the run in its folder has finished, and its checkpoint is where the run ends, also with these options.
 bool is_complete(const star::resume_point& from, const star::input& in, const star::setup& setup) {
+  if (run_status_in(from.folder) != "finished") return false;  // before the tables of a checkpoint are read
   const auto checkpoint = mesh::read_checkpoint(from.checkpoint);
-  if (!checkpoint || run_status_in(from.folder) != "finished") return false;
+  if (!checkpoint) return false;
   const auto *time = checkpoint->state.find("time"), *steps = checkpoint->state.find("steps");
   if (time == nullptr || time->empty() || steps == nullptr || steps->empty()) return false;
   const double t_end = in.run.t_end * setup.time_unit, most = static_cast<double>(in.run.max_steps);
