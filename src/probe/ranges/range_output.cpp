@@ -95,6 +95,7 @@ void range_output::on_event(const task_event& e) noexcept {
   if (e.kind == task_event_kind::create) return;
   const bool begin = begins(e.kind);
   if (!begin && !in_range) return;
+  if (begin && in_range && nvtx_ != nullptr) nvtx_->pop();  // the end was not seen
   in_range = begin;
   if (nvtx_ != nullptr) begin ? nvtx_->push(e) : nvtx_->pop();
 #if PLX_HAVE_USDT

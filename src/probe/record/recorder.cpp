@@ -219,7 +219,9 @@ void recorder::flight(std::size_t records, double from_s) {
 
 void recorder::flight_links(bool on) {
   const std::lock_guard lock(state_->mutex);
-  if (on == state_->edges_for_flight) return;
+  unsigned& uses = state_->flight_links_uses;
+  const bool changes = on ? uses++ == 0 : uses != 0 && --uses == 0;
+  if (!changes) return;
   state_->want_edges_for_flight(on);
   for (auto& w : state_->workers) {
     if (on && w->flight && !w->links) w->links = ring_of<flight_ring>(w->flight->capacity());

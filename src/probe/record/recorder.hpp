@@ -135,8 +135,9 @@ class recorder {
   /// Keeps the last slices of at least `from_s` of every worker, `records` of them (32 bytes each): see
   /// flight_ring.hpp. 0 records: disables it, unless a flight_use exists. A worker keeps the size of its first ring.
   void flight(std::size_t records, double from_s = 1e-6);
-  /// Keeps, for the slices of the flight recorder from now on, their tasks and what made these ready (flight_link).
-  /// Cost: as paths(), and one more record per slice. No effect without the flight recorder.
+  /// Keeps, for the slices of the flight recorder from now on, their tasks and what made these ready (flight_link),
+  /// until each call with true has been followed by one with false. Cost: as paths(), and one more record per slice. No
+  /// effect without the flight recorder.
   void flight_links(bool on);
   /// Moves the rings' records to the recorder's own memory, so that the rings do not overflow; for tests and short
   /// traces. With stream_to() they go to the sink instead, with all samples and marks. May wait for the sink;

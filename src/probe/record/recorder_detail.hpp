@@ -144,6 +144,7 @@ struct recorder::state {
   const trace_rates* rates_in_use = nullptr;  // null: everything is traced
   bool flight_enabled = false;                // by flight()
   unsigned flight_uses = 0;                   // objects of flight_use
+  unsigned flight_links_uses = 0;             // calls of flight_links(true) without one of false
   double flight_from_s = 1e-6;
   task_observer* observer = nullptr;
   bool edges_for_trace = false, edges_for_paths = false, edges_for_flight = false;

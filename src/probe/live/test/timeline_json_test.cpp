@@ -341,5 +341,18 @@ TEST_F(SliceAndParent, NothingIsRecordedUnlessRequested) {
   EXPECT_EQ(r_.worker(0).links()->pushed(), 1u);
 }
 
+TEST_F(SliceAndParent, TwoPagesRequestParentsIndependently) {
+  const unsigned before = wanted.load();
+  r_.flight_links(true);
+  r_.flight_links(false);
+  EXPECT_EQ(wanted.load(), before) << "the first one still wants them";
+  record(0, a, 0.1, 0.1, 1, 2);
+  ASSERT_NE(r_.worker(0).links(), nullptr);
+  EXPECT_EQ(r_.worker(0).links()->pushed(), 1u);
+  r_.flight_links(false);
+  EXPECT_EQ(wanted.load(), before - wants_edges);
+  EXPECT_EQ(r_.worker(0).links(), nullptr);
+}
+
 }  // namespace
 }  // namespace plx::probe
