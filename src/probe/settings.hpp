@@ -95,6 +95,8 @@ struct settings {
   std::string coalesce{};  // for net/coalescing.hpp
   /// Which process of a job this is, and of how many; set by net::job.
   unsigned locality = 0, localities = 1;
+  /// The processes of the job write the same files, to folders of their own; set by plx-exec.
+  bool own_folder = false;
   /// The measurement began and may end while the program runs; set by session/attach_server.hpp.
   bool attached = false;
 

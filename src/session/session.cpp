@@ -247,10 +247,12 @@ void session::state::begin_stacks() {
 }
 
 /// The graph of a trace takes up to loaded_bytes_per_record (trace_memory.hpp), 52 MB of the most records, while the
-/// picture is made: larger traces are left to plx-trace, as are those of a job, which have several files.
+/// picture is made: larger traces are left to plx-trace, as are those of a job, unless each process has
+/// a folder of its own.
 result<void> session::state::write_flame_graph() const {
   constexpr std::uint64_t most_records = std::uint64_t{1} << 18;
-  if (trace == nullptr || !trace->error().empty() || asked.localities > 1 || asked.attached) return {};
+  if (trace == nullptr || !trace->error().empty() || asked.attached) return {};
+  if (asked.localities > 1 && !asked.own_folder) return {};
   if (rec.traced() - traced_before > most_records) {
     report({fmt::format("{} trace records: too many for flame.svg at the end; plx-trace flame '{}' makes it",
                         rec.traced() - traced_before, asked.output)});

@@ -1,6 +1,6 @@
 // Threads with known numbers of waits: the counts are exact because each wait is enforced. The output does not depend
-// on measurement. Usage: locks [how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec, fork, forks,
-// running, computing, last_thread]
+// on measurement. Usage: locks [recursive, or how it ends: return, exit, _exit, quick, abort, segv, kill, term, exec,
+// fork, forks, running, computing, last_thread]
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -24,6 +24,7 @@
 
 std::mutex queue_lock;  // NOLINT: found by its name
 std::shared_mutex table_lock;
+std::recursive_mutex tree_lock;
 std::condition_variable ready;
 sem_t places;
 std::atomic<int> word{0};
@@ -238,6 +239,20 @@ int end(const std::string& how) {
       std::printf("the last thread ends\n");
     }).detach();
     pthread_exit(nullptr);
+  }
+  if (how == "recursive") {  // a thread waits before and after the inner lock is released
+    announced = about_to_wait = 0;
+    tree_lock.lock();
+    std::thread waiter([] {
+      will_wait();
+      const std::lock_guard lock(tree_lock);
+    });
+    let_wait(1);
+    tree_lock.lock();
+    tree_lock.unlock();
+    std::this_thread::sleep_for(hold);
+    tree_lock.unlock();
+    waiter.join();
   }
   if (how == "two_on_one_core") {
     static std::barrier both(2);

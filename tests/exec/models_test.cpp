@@ -88,6 +88,23 @@ TEST(Models, MpiCountsCallsAndBytesPerRank) {
   }
 }
 
+/// Each rank has the files of a run of its own, beside a trace that belongs to the job with -m.
+TEST(Models, RanksHaveFlameGraphsAndOneJob) {
+  if (!exists(PLX_BIN "/mpi_program") || !exists(PLX_BIN "/plx-trace")) GTEST_SKIP() << "no MPI here";
+  const std::string folder = fresh_folder();
+  const std::string mpirun = "mpirun -n 2 --oversubscribe --allow-run-as-root ";
+  for (const std::string with : {"-m ", ""}) {
+    const std::string files = folder + (with.empty() ? "/alone" : "/job");
+    const outcome o = run(mpirun + "%BIN%/plx-exec -q -t " + with + "-o " + files + " %BIN%/mpi_program");
+    if (o.exit_code != 0 && o.err.find("mpirun") != std::string::npos)
+      GTEST_SKIP() << "mpirun cannot be used: " << o.err;
+    ASSERT_EQ(o.exit_code, 0) << o.err;
+    for (const char* rank : {"/rank-0", "/rank-1"}) EXPECT_TRUE(exists(files + rank + "/flame.svg")) << files << rank;
+    const outcome read = run("%BIN%/plx-trace stats " + files);
+    EXPECT_EQ(read.exit_code == 0, !with.empty()) << read.err;
+  }
+}
+
 TEST(Models, MpiIgnoresInsignificantArguments) {
   if (!exists(PLX_BIN "/mpi_calls")) GTEST_SKIP() << "no MPI here";
   const std::string folder = fresh_folder();

@@ -81,6 +81,15 @@ TEST(PlxExec, HoldsDuringWhichOthersWaitedAreRecorded) {
   EXPECT_EQ(read_csv(folder + "/holds.csv").size(), holds.size());
 }
 
+/// An inner lock neither ends a hold nor begins another one: the outer lock is held for 20 ms before and after it.
+TEST(PlxExec, ARecursiveMutexIsHeldUntilItsLastRelease) {
+  const std::string folder = fresh_folder();
+  EXPECT_EQ(measure(folder, "%BIN%/locks recursive").exit_code, 0);
+  const table holds = where(read_csv(folder + "/holds.csv"), "name", "tree_lock");
+  EXPECT_EQ(sum(holds, "holds"), 1);
+  EXPECT_GT(sum(holds, "max_s"), 0.035);
+}
+
 TEST(PlxExec, AHoldHasTheLineThatTookTheLock) {
   const std::string folder = fresh_folder();
   EXPECT_EQ(measure(folder, "%BIN%/sites_2 heap").exit_code, 0);

@@ -323,7 +323,8 @@ bool has_flag(const char* name) {
   auto s = asked_for();
   if (!s) return say("plx-exec: " + s.error().message + "; the program runs without measurement\n");
   s->output = folder_of_rank(s->output);
-  if (!child) (void)place_in_job(s->locality, s->localities);
+  // Only ranks of MPI are known to be one job: a launcher may also start independent programs.
+  s->own_folder = !child && has_flag(exec_mpi) && place_in_job(s->locality, s->localities);
   if (child) s->output += fmt::format("/process-{}", getpid());
   const auto done =
       program::begin(*std::move(s), {.main_name = "main", .says_where = !has_flag(exec_quiet), .to_the_end = true});

@@ -73,8 +73,7 @@ plx_probe_timer timer_of(const domain& d, const nvtxEventAttributes_t* e) {
   return plx_probe_timer_named(name_of_event(d, e).c_str());
 }
 
-// ---------------------------------------------------------------------------------------------------- ranges of
-// threads
+// ------------------------------------------------------------------------------------------------------- thread ranges
 
 /// Each domain has a stack of its own in each thread; deeper ranges are not recorded.
 struct open_ranges {
@@ -130,8 +129,7 @@ int pop_any() { return pop(default_domain); }
 int domain_push(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e) { return push(of(d), timer_of(of(d), e)); }
 int domain_pop(nvtxDomainHandle_t d) { return pop(of(d)); }
 
-// ------------------------------------------------------------------------------------------------- ranges of the
-// process
+// ------------------------------------------------------------------------------------------------------ process ranges
 
 struct begun_range {
   std::string name;
@@ -176,8 +174,7 @@ nvtxRangeId_t domain_start(nvtxDomainHandle_t d, const nvtxEventAttributes_t* e)
 }
 void domain_end(nvtxDomainHandle_t, nvtxRangeId_t id) { end(id); }
 
-// ------------------------------------------------------------------------------------------------------- marks and
-// names
+// -------------------------------------------------------------------------------------------------------- marks, names
 
 void mark_a(const char* text) { plx_probe_mark(text_of(text).c_str()); }
 void mark_w(const wchar_t* text) { plx_probe_mark(narrow(text).c_str()); }

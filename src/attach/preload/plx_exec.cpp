@@ -197,8 +197,7 @@ std::string library(const char* name) {
 
 void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
 
-// ---------------------------------------------------------------------------------------------------- the program's
-// file
+// -------------------------------------------------------------------------------------------------------- program file
 
 #if defined(__x86_64__)
 constexpr int own_machine = EM_X86_64;
@@ -389,6 +388,7 @@ int main(int argc, char** argv) {
   set(exec_arguments, settings);
   set(exec_process, std::to_string(getpid()));
   set(exec_follow, w.follow ? "1" : "0");
+  set(exec_mpi, w.mpi ? "1" : "0");
   set(exec_quiet, w.quiet ? "1" : "0");
   execv(path.c_str(), argv + w.first);
   fail(126, fmt::format("'{}': {}", path, std::strerror(errno)));
