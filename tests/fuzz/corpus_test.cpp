@@ -106,8 +106,11 @@ TEST(FuzzCorpus, EveryInputOfTheRingsOfATransportIsPlayed) {
     const auto bytes = contents(f);
     const fuzz::rings_outcome one = fuzz::play_rings(bytes.data(), bytes.size());
     all.received += one.received, all.invalid += one.invalid, all.sent += one.sent, all.wake_ups += one.wake_ups;
+    all.raw += one.raw, all.awaited += one.awaited;
   }
   EXPECT_GT(all.received, 20u);
+  EXPECT_GT(all.raw, 5u);
+  EXPECT_GT(all.awaited, 0u);
   EXPECT_GT(all.invalid, 3u);
   EXPECT_GT(all.sent, 5u);
   EXPECT_GT(all.wake_ups, 1u);
@@ -128,6 +131,21 @@ TEST(FuzzCorpus, InvalidSizesInARingEndIt) {
   EXPECT_EQ(play("asleep").wake_ups, 1u);
   EXPECT_EQ(play("lost").received, 1u);
   EXPECT_EQ(play("for_ever").received, 32u);
+}
+
+TEST(FuzzCorpus, RawMessagesInARingKeepTheirKind) {
+  const auto play = [](const char* name) {
+    const auto bytes = contents(std::filesystem::path(PLX_FUZZ_CORPUS) / "rings" / "seeds" / name);
+    EXPECT_GT(bytes.size(), 4u) << name;
+    return fuzz::play_rings(bytes.data(), bytes.size());
+  };
+  EXPECT_EQ(play("raw").raw, 1u);
+  EXPECT_EQ(play("raw").sent, 2u);
+  EXPECT_EQ(play("awaited").awaited, 1u);
+  EXPECT_EQ(play("awaited").received, 2u) << "the head is left";
+  EXPECT_EQ(play("of_one").received, 2u + 128u);
+  EXPECT_EQ(play("two_invalid").received, 1u) << "while a report is pending";
+  EXPECT_EQ(play("two_invalid").invalid, 2u);
 }
 
 // Data written by neighbours: calls complete or fail.

@@ -1,6 +1,8 @@
 #include "rings.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <fstream>
 #include <initializer_list>
 #include <memory>
@@ -29,7 +31,7 @@ constexpr unsigned localities = 3;
 // Messages of one neighbour that a call takes; calls for the last messages make at most that many rounds.
 constexpr unsigned most_at_once = 16, most_rounds = 1000;
 
-/// The types of steps: the first byte of each, modulo 10.
+/// The types of steps: the first byte of each, modulo 14.
 enum step : std::uint8_t {
   message,    ///< neighbour, size (u16), value of all bytes: as a correct writer puts it, at the reader's position
   stamped,    ///< neighbour, size (u16): a stamp of any size for the next message
@@ -40,7 +42,11 @@ enum step : std::uint8_t {
   sleep,      ///< odd: awake
   last,       ///< neighbour: it is lost
   meanwhile,  ///< how many messages neighbours write while others are received; 255: one for each, indefinitely
-  reads       ///< neighbour: it reads all that was sent to it
+  reads,      ///< neighbour: it reads all that was sent to it
+  raw,        ///< neighbour, size (u16), value of all bytes: a raw message, as a correct writer puts it
+  send_raw,   ///< neighbour, size (u16)
+  await,      ///< neighbour, size and value of the bytes that begin the message: receives raw messages until it comes
+  of_one      ///< neighbour: receives what it has written
 };
 
 class play final : public net::receiver {
@@ -63,19 +69,12 @@ class play final : public net::receiver {
   }
 
   void arrived(locality_id from, std::span<const std::byte> head) noexcept override {
-    PLX_ASSERT(from > 0 && from < localities, from);
-    PLX_ASSERT(!ended_[from] && "a message of a neighbour that has ended");
-    PLX_ASSERT(!head.empty() && head.size() <= most_shm_bytes, head.size());
-    PLX_ASSERT(arriving_ != 0 && "a call does not end while neighbours write");
-    --arriving_;
-    for (const std::byte b : head) sum_ += std::to_integer<unsigned>(b);
-    ++seen_.received;
-    at_[from] += shm_ring::lines_of(head.size());
-    if (meanwhile_ == 0) return;
-    if (meanwhile_ != 255) --meanwhile_;
-    in_[from].line(at_[from]).stamp.store(shm_ring::stamp(at_[from], 1 + sum_ % most_shm_bytes));
+    PLX_ASSERT(!awaits_ && "a head is delivered by a call that receives raw messages only");
+    take(from, head, false);
   }
-  void raw_arrived(locality_id from, std::span<const std::byte> message) noexcept override { arrived(from, message); }
+  void raw_arrived(locality_id from, std::span<const std::byte> message) noexcept override {
+    take(from, message, true);
+  }
   void* announced(locality_id, std::span<const std::byte>, std::span<net::place>) noexcept override { return nullptr; }
   void pieces_arrived(locality_id, void*, bool) noexcept override {}
   void pieces_lost(locality_id, void*) noexcept override {}
@@ -87,15 +86,36 @@ class play final : public net::receiver {
   shm_segment segment(unsigned i) {
     return shm_segment::at(reinterpret_cast<std::byte*>(memory_[i].get()), localities);
   }
+  void take(locality_id from, std::span<const std::byte> contents, bool is_raw) noexcept {
+    PLX_ASSERT(from > 0 && from < localities, from);
+    PLX_ASSERT(!ended_[from] && "a message of a neighbour that has ended");
+    PLX_ASSERT(!contents.empty() && contents.size() <= most_shm_bytes, contents.size());
+    PLX_ASSERT(arriving_ != 0 && "a call does not end while neighbours write");
+    const std::uint64_t stamp = in_[from].line(at_[from]).stamp.load();
+    PLX_ASSERT(stamp == shm_ring::stamp(at_[from], contents.size() | (is_raw ? shm_ring::raw_bit : 0)), is_raw);
+    --arriving_;
+    for (const std::byte b : contents) sum_ += std::to_integer<unsigned>(b);
+    ++seen_.received;
+    seen_.raw += is_raw ? 1 : 0;
+    at_[from] += shm_ring::lines_of(contents.size());
+    if (meanwhile_ == 0) return;
+    if (meanwhile_ != 255) --meanwhile_;
+    const std::size_t kind = (sum_ >> 3) % 2 != 0 ? shm_ring::raw_bit : 0;
+    in_[from].line(at_[from]).stamp.store(shm_ring::stamp(at_[from], (1 + sum_ % most_shm_bytes) | kind));
+  }
   locality_id neighbour() { return 1 + script_.byte() % (localities - 1); }
   std::size_t size() { return 1 + script_.number<std::uint16_t>() % most_shm_bytes; }
 
   void take_step() {
     const std::uint8_t choice = script_.byte();
-    switch (choice % 10) {
+    switch (choice % 14) {
       case message: {
         const locality_id n = neighbour();
-        return write_message(n, size());
+        return write_message(n, size(), 0);
+      }
+      case raw: {
+        const locality_id n = neighbour();
+        return write_message(n, size(), shm_ring::raw_bit);
       }
       case stamped: {
         const locality_id n = neighbour();
@@ -116,7 +136,18 @@ class play final : public net::receiver {
         return receive_some(script_.byte() % 2 != 0);
       case send: {
         const locality_id n = neighbour();
-        return send_one(n, size());
+        return send_one(n, size(), false);
+      }
+      case send_raw: {
+        const locality_id n = neighbour();
+        return send_one(n, size(), true);
+      }
+      case await:
+        return await_one(neighbour());
+      case of_one: {
+        const locality_id n = neighbour();
+        arriving_ = static_cast<unsigned>(in_[n].lines.size());
+        return rings_.receive_of(*this, n);
       }
       case sleep:
         if (script_.byte() % 2 != 0) return rings_.awake();
@@ -135,13 +166,13 @@ class play final : public net::receiver {
         return read_all(neighbour());
     }
   }
-  void write_message(locality_id from, std::size_t size) {
+  void write_message(locality_id from, std::size_t size, std::size_t kind) {
     std::array<std::byte, most_shm_bytes> bytes;
     bytes.fill(static_cast<std::byte>(script_.byte()));
     for (std::size_t i = 0; i < shm_ring::lines_of(size); ++i)
       std::memcpy(in_[from].line(at_[from] + i).bytes.data(), bytes.data() + i * shm_line::room,
                   std::min(shm_line::room, size - i * shm_line::room));
-    in_[from].line(at_[from]).stamp.store(shm_ring::stamp(at_[from], size));
+    in_[from].line(at_[from]).stamp.store(shm_ring::stamp(at_[from], size | kind));
   }
   void receive_some(bool of_all) {
     locality_id invalid = no_locality;
@@ -154,9 +185,27 @@ class play final : public net::receiver {
     ended_[invalid] = true;
     ++seen_.invalid;
   }
-  void send_one(locality_id to, std::size_t size) {
+  void await_one(locality_id from) {
+    std::array<std::byte, 8> begin;
+    const std::size_t size = script_.byte() % (begin.size() + 1);
+    begin.fill(static_cast<std::byte>(script_.byte()));
+    net::raw_message into;
+    arriving_ = most_at_once;
+    awaits_ = true;
+    const std::size_t n = rings_.receive_awaited(*this, from, std::span<const std::byte>(begin).first(size), into);
+    if (n != 0) {
+      PLX_ASSERT(n >= size &&
+                 std::equal(begin.begin(), begin.begin() + static_cast<std::ptrdiff_t>(size), into.begin()));
+      take(from, std::span<const std::byte>(into).first(n), true);
+      ++seen_.awaited;
+    }
+    awaits_ = false;
+  }
+  void send_one(locality_id to, std::size_t size, bool is_raw) {
     std::array<std::byte, most_shm_bytes> bytes{};
-    const auto how = rings_.send(to, std::span(bytes).first(size));
+    const std::span<const std::byte> all = std::span(bytes).first(size);
+    const std::size_t first = std::min(size, shm_line::room);
+    const auto how = is_raw ? rings_.send_raw(to, all.first(first), all.subspan(first)) : rings_.send(to, all);
     PLX_ASSERT(!lost_[to] || how == near_rings::sending::left);
     seen_.sent += how == near_rings::sending::left ? 0 : 1;
     seen_.wake_ups = static_cast<unsigned>(rings_.counted().wakeups);
@@ -164,8 +213,9 @@ class play final : public net::receiver {
   void read_all(locality_id n) {
     std::array<std::byte, most_shm_bytes> into;
     std::size_t bytes = 0;
+    using found = net::detail::shm_reader::found;
     for (std::size_t i = 0; i < readers_[n].most(); ++i)
-      if (readers_[n].next(into, bytes) != net::detail::shm_reader::found::message) return;
+      if (const found f = readers_[n].next(into, bytes); f == found::nothing || f == found::invalid) return;
   }
 
   script script_;
@@ -177,6 +227,7 @@ class play final : public net::receiver {
   std::array<bool, localities> ended_{}, lost_{};
   unsigned arriving_ = 0;  // messages that may still arrive in this call
   unsigned meanwhile_ = 0, sum_ = 0;
+  bool awaits_ = false;  // a call that receives raw messages only
   rings_outcome seen_;
 };
 
@@ -201,6 +252,13 @@ void write_rings_seeds(const char* folder) {
   save("sleeps", {sleep, 0, message, 0, 7, 0, 5, receive, 0, sleep, 1, sleep, 0});
   save("lost", {message, 0, 7, 0, 5, last, 0, send, 0, 7, 0, message, 0, 7, 0, 5, receive, 1});
   save("for_ever", {meanwhile, 255, message, 0, 7, 0, 5, receive, 0, receive, 1});
+  save("raw", {raw, 0, 7, 0, 5, receive, 0, send_raw, 0, 7, 0, send_raw, 1, 0xbf, 1, reads, 1});
+  save("awaited",
+       {raw, 0, 7, 0, 5, await, 0, 8, 6, raw, 0, 7, 0, 6, await, 0, 8, 6, message, 0, 7, 0, 6, await, 0, 8, 6});
+  save("of_one",
+       {raw, 1, 7, 0, 5, of_one, 1, message, 1, 7, 0, 5, of_one, 1, meanwhile, 255, raw, 1, 7, 0, 5, of_one, 1});
+  save("two_invalid", {stamped, 0, 0,       0x80, await, 0,    0,      0, raw,     1, 7,       0, 5,
+                       of_one,  1, stamped, 1,    0,     0x80, of_one, 1, receive, 1, receive, 1});
   save("lost_for_ever", {meanwhile, 255, message, 0, 7, 0, 5, last, 0});
 }
 

@@ -204,7 +204,7 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
       std::this_thread::sleep_for(std::chrono::seconds(1));  // the other one has probably stopped by then
   } else if (name == "calls") {
     j.run([] { check_calls(); });
-    const auto by_memory = j.node().port().near().sent;
+    const auto by_memory = j.node().port().near().sent_raw;
     std::printf("collectives %u by %s\n", j.here(), by_memory != 0 ? "memory" : "messages");
     std::fflush(stdout);
   } else if (name == "calls-die") {

@@ -16,6 +16,7 @@
 #include "net/error.hpp"
 #include "net/group/groups.hpp"
 #include "net/parcels/message_log.hpp"
+#include "net/transport/shm_segment.hpp"
 #include "rt/core/scheduler.hpp"
 
 namespace plx::net::collective {
@@ -24,7 +25,8 @@ using plx::detail::spin_guard;
 
 namespace {
 
-constexpr std::size_t light_bytes = 4096;                     // larger payloads are processed in a task
+constexpr std::size_t light_bytes = 4096;  // larger payloads are processed in a task
+static_assert(sizeof(address) <= net::detail::shm_line::room, "an address begins a raw message");
 constexpr std::uint64_t most_ahead = std::uint64_t{1} << 20;  // how many calls others may be ahead of this locality
 
 early_payload* keep_early(const address& to, payload&& contents) {

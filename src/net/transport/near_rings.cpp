@@ -8,6 +8,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/clock.hpp"
 #include "rt/core/worker.hpp"
 
@@ -64,7 +65,7 @@ struct near_rings::neighbour {
   shm_writer writer;
   shm_segment memory;  // of the neighbour
   shm_wake_ups wake_ups;
-  std::atomic<std::uint64_t> sent{0}, full{0}, wakeups{0};
+  std::atomic<std::uint64_t> sent{0}, sent_raw{0}, full{0}, wakeups{0};
   alignas(64) std::atomic<std::uint64_t> received{0};
 };
 
@@ -107,6 +108,7 @@ void near_rings::open(shm_segment mine, unsigned here, unsigned localities, std:
     n->id = o.id;
     n->reader = shm_reader(mine_.ring_of(o.number));
     of_[o.id] = n.get();
+    if (o.number < here) after_ = neighbours_.size() + 1;
     if (o.reachable) {
       n->memory = std::move(o.memory);
       n->writer = shm_writer(n->memory.ring_of(here));
@@ -130,6 +132,7 @@ near_rings::sending near_rings::send(locality_id to, std::span<const std::byte> 
 
 near_rings::sending near_rings::send_raw(locality_id to, std::span<const std::byte> first,
                                          std::span<const std::byte> rest) noexcept {
+  PLX_ASSERT(!first.empty() && first.size() <= shm_line::room, first.size());
   neighbour* n = near(to);
   if (n == nullptr || n->closed.load(std::memory_order_relaxed) || first.size() + rest.size() > most_raw_bytes)
     return sending::left;
@@ -141,6 +144,7 @@ near_rings::sending near_rings::write(neighbour& n, std::span<const std::byte> f
   if (!n.writing.try_lock()) return sending::left;
   const bool written = n.writer.put(first, rest, raw);
   count(written ? n.sent : n.full);
+  if (written && raw) count(n.sent_raw);
   n.writing.unlock();
   if (!written) return sending::left;
   return must_wake(n) ? sending::sent_asleep : sending::sent;
@@ -158,11 +162,12 @@ bool near_rings::receive_from(neighbour& n, receiver& r, awaited_message* awaite
   if (n.ended || !n.reader.any()) return false;
   raw_message message;
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < taken_at_once && (awaited == nullptr || !n.reader.has_head()); ++i) {
-    const auto found = n.reader.next(message, bytes);
+  for (std::size_t i = 0; i < taken_at_once; ++i) {
+    const auto found = n.reader.next(message, bytes, awaited != nullptr);
     if (found == shm_reader::found::nothing) break;
     if (found == shm_reader::found::invalid) {
-      n.ended = true;  // later messages cannot be found
+      if (invalid_ != no_locality) return i != 0;  // of another neighbour; this one is found again after its report
+      n.ended = true;                              // later messages cannot be found
       invalid_ = n.id;
       break;
     }
@@ -234,7 +239,7 @@ void near_rings::receive_of(receiver& r, locality_id from) noexcept {
   const spin_guard guard(reading_);
   const as_poller meanwhile;
   // At most what the ring holds at one time: it may still send.
-  for (std::size_t i = 0; i < n->reader.most() && invalid_ == no_locality && receive_from(*n, r);) i += taken_at_once;
+  for (std::size_t i = 0; i < n->reader.most() && receive_from(*n, r);) i += taken_at_once;
 }
 
 void near_rings::receive_last(receiver& r, locality_id from) noexcept {
@@ -271,8 +276,10 @@ void near_rings::awake() noexcept {
 
 std::vector<locality_id> near_rings::reachable(std::size_t most) const {
   std::vector<locality_id> all;
-  for (const auto& n : neighbours_)
-    if (!n->closed.load(std::memory_order_relaxed) && all.size() < most) all.push_back(n->id);
+  for (std::size_t i = 0; i < neighbours_.size() && all.size() < most; ++i) {
+    const neighbour& n = *neighbours_[(after_ + i) % neighbours_.size()];
+    if (!n.closed.load(std::memory_order_relaxed)) all.push_back(n.id);
+  }
   return all;
 }
 
@@ -281,6 +288,7 @@ near_counts near_rings::counted() const noexcept {
   for (const auto& n : neighbours_) {
     all.received += n->received.load(std::memory_order_relaxed);
     all.sent += n->sent.load(std::memory_order_relaxed);
+    all.sent_raw += n->sent_raw.load(std::memory_order_relaxed);
     all.full += n->full.load(std::memory_order_relaxed);
     all.wakeups += n->wakeups.load(std::memory_order_relaxed);
   }

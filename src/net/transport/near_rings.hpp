@@ -65,12 +65,12 @@ class near_rings {
   /// Sends the head of a message without pieces. Never waits: a message is left to the library as well if another
   /// thread is writing to the same receiver, and an empty one always.
   sending send(locality_id to, std::span<const std::byte> head) noexcept;
-  /// Sends a raw message, which begins with `first`: transport::send_raw(). Requires: `first` fits in a line.
+  /// Sends a raw message, which begins with `first`: transport::send_raw(). Requires: `first` is not empty
+  /// and fits in a line.
   sending send_raw(locality_id to, std::span<const std::byte> first, std::span<const std::byte> rest) noexcept;
   /// Passes messages that have arrived to `r`, of up to 16 neighbours, the next ones in the next call. True if there
   /// were any. A neighbour that wrote an invalid one is put into `invalid`, its ring is not read any more, and the
-  /// function returns; otherwise that is not changed.
-  /// False as well if another thread is receiving.
+  /// function returns; otherwise `invalid` is unchanged. False as well if another thread is receiving.
   bool receive(receiver& r, locality_id& invalid) noexcept {
     return !neighbours_.empty() && reading_.try_lock() && receive(r, invalid, polled_at_once);
   }
@@ -94,7 +94,7 @@ class near_rings {
   /// It does not sleep, and will call sleep() before it does: no wake-ups are needed.
   void awake() noexcept;
   [[nodiscard]] near_counts counted() const noexcept;
-  /// The first neighbours that can be sent to.
+  /// Up to `most` neighbours that can be sent to: those with the next numbers after this locality's, cyclically.
   [[nodiscard]] std::vector<locality_id> reachable(std::size_t most) const;
 
  private:
@@ -113,6 +113,7 @@ class near_rings {
   std::vector<std::unique_ptr<neighbour>> neighbours_;
   std::vector<neighbour*> of_;         // by locality; null: no ring to it
   plx::detail::spinlock reading_;      // held while messages are received; guards all below and the readers
+  std::size_t after_ = 0;              // the first neighbour with a higher number than this locality
   std::size_t next_ = 0;               // neighbour where the next round begins
   locality_id invalid_ = no_locality;  // wrote an invalid message, which no receive() has reported yet
   ticks spin_ = 0;                     // spin time of receive_awaited(), halved whenever spinning fails

@@ -140,7 +140,7 @@ class process_transport : public transport {
   }
   /// Receives the last messages from rings.
   void close_rings() noexcept;
-  /// Sends a message that only wakes to the neighbours with rings, at most 64.
+  /// Sends a message that only wakes to the next 64 neighbours with rings, cyclically.
   void wake_neighbours() noexcept;
   /// Polls the failure detector now. True if anything happened.
   bool check_peers() noexcept;

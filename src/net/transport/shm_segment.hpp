@@ -105,18 +105,14 @@ class shm_reader {
 
   /// Whether there is a message. A reader calls it before it sleeps, after announcing that by a seq_cst store.
   [[nodiscard]] bool any() const noexcept { return is_next(ring_.line(next_).stamp.load(std::memory_order_seq_cst)); }
-  /// Whether the next message has come and is not a raw one.
-  [[nodiscard]] bool has_head() const noexcept {
-    const std::uint64_t stamp = ring_.line(next_).stamp.load(std::memory_order_relaxed);
-    return is_next(stamp) && (stamp & shm_ring::raw_bit) == 0;
-  }
   /// The maximum number of messages that are in the ring at the same time.
   [[nodiscard]] std::size_t most() const noexcept { return ring_.lines.size(); }
-  /// Takes the next message: `bytes` bytes of `into`. After `invalid` the ring is unusable.
-  found next(std::array<std::byte, most_shm_bytes>& into, std::size_t& bytes) noexcept {
+  /// Takes the next message: `bytes` bytes of `into`. With `only_raw`, `nothing` if the next one is not a raw message.
+  /// After `invalid` the ring is unusable.
+  found next(std::array<std::byte, most_shm_bytes>& into, std::size_t& bytes, bool only_raw = false) noexcept {
     // acquire: pairs with the store of put().
     const std::uint64_t stamp = ring_.line(next_).stamp.load(std::memory_order_acquire);
-    if (!is_next(stamp)) return found::nothing;
+    if (!is_next(stamp) || (only_raw && (stamp & shm_ring::raw_bit) == 0)) return found::nothing;
     bytes = stamp & (shm_ring::raw_bit - 1);
     if (bytes == 0 || bytes > most_shm_bytes) return found::invalid;
     const std::size_t n = shm_ring::lines_of(bytes);

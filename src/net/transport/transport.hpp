@@ -4,10 +4,10 @@
 // are sent from the sender's memory to the receiver's without an intermediate copy. Messages arrive once and complete;
 // between two localities, in any order.
 //
-// Thread safety: send() from any thread. progress() by one thread at a time (a poller of the scheduler); the receiver
-// and `sent` are called only from it, except for sends that complete at once. Cost: send() of a small head is one copy.
-// Implementations: net/sim/, net/transport/ucx/, net/transport/mpi/. Example:
-// net/transport/ucx/test/ucx_transport_test.cpp; tests/net/ tests them between processes.
+// Thread safety: send() from any thread. progress() and receive_of() by one thread at a time (progress(): a poller of
+// the scheduler); the receiver and `sent` are called only from them, except for raw messages and sends that complete at
+// once. Cost: send() of a small head is one copy. Implementations: net/sim/, net/transport/ucx/, net/transport/mpi/.
+// Example: net/transport/ucx/test/ucx_transport_test.cpp; tests/net/ tests them between processes.
 #pragma once
 
 #include <array>
@@ -61,8 +61,8 @@ struct outgoing : transport_request {
 inline constexpr std::size_t most_raw_bytes = 448;
 using raw_message = std::array<std::byte, most_raw_bytes>;
 
-/// Receives messages. Called only by progress(), except for raw messages; must not wait, and must not call functions
-/// that receive.
+/// Receives messages. Called only by progress() and receive_of(), except for raw messages; must not wait, and must not
+/// call functions that receive.
 class receiver {
  public:
   virtual ~receiver() = default;
@@ -95,8 +95,9 @@ class receiver {
 /// Messages between localities of one host through shared memory, not by the library of the transport.
 struct near_counts {
   std::uint64_t sent = 0, received = 0;
-  std::uint64_t full = 0;     ///< left to the library because the memory was full
-  std::uint64_t wakeups = 0;  ///< messages of the library that woke a sleeping receiver
+  std::uint64_t sent_raw = 0;  ///< raw messages among those sent
+  std::uint64_t full = 0;      ///< left to the library because the memory was full
+  std::uint64_t wakeups = 0;   ///< messages of the library that woke a sleeping receiver
 };
 
 class transport {

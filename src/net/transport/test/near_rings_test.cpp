@@ -127,6 +127,7 @@ TEST_F(NearRings, RawMessagesAreDistinguishedFromHeads) {
   EXPECT_EQ(receivers[2].raw, (std::vector{first, last}));
   EXPECT_EQ(receivers[2].all, (std::vector{std::pair(locality_id{0}, std::string("head"))}));
   EXPECT_EQ(rings[0].counted().sent, 3u);
+  EXPECT_EQ(rings[0].counted().sent_raw, 2u);
 }
 
 TEST_F(NearRings, AnAwaitedRawMessageIsFoundBehindOthersAndLeavesLaterOnes) {
@@ -145,6 +146,57 @@ TEST_F(NearRings, AnAwaitedRawMessageIsFoundBehindOthersAndLeavesLaterOnes) {
   EXPECT_EQ(receivers[2].raw.back().second, "b4");
   EXPECT_EQ(receivers[2].all.size(), 1u);
   EXPECT_EQ(rings[2].counted().received, 5u);
+}
+
+// Heads are delivered under the transport's lock only: also one that is written between two messages of a call.
+TEST_F(NearRings, AnAwaitedRawMessageIsFoundWithoutHeadsThatAreWrittenMeanwhile) {
+  class counting final : public receiver {
+   public:
+    void arrived(locality_id, std::span<const std::byte>) noexcept override { ++(polled ? heads : wrong); }
+    void raw_arrived(locality_id, std::span<const std::byte>) noexcept override { ++raw; }
+    void* announced(locality_id, std::span<const std::byte>, std::span<place>) noexcept override { return nullptr; }
+    void pieces_arrived(locality_id, void*, bool) noexcept override {}
+    void pieces_lost(locality_id, void*) noexcept override {}
+    void lost(locality_id, std::string_view) noexcept override {}
+    bool polled = false;
+    unsigned heads = 0, raw = 0, wrong = 0;
+  } r;
+  constexpr unsigned rounds = 20'000;
+  std::atomic<unsigned> begun{0}, left{0};
+  std::atomic<bool> ended{false};
+  std::thread writing([&] {
+    for (unsigned i = 0; i < rounds; ++i) {
+      while (begun.load() <= i && !ended.load()) std::this_thread::yield();
+      if (ended.load()) return;
+      left += rings[0].send_raw(2, bytes_of("raw"), {}) == sending::left ? 1u : 0u;
+      left += rings[0].send(2, bytes_of("head")) == sending::left ? 1u : 0u;
+    }
+  });
+  raw_message into;
+  bool all_came = true;
+  const auto enough = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  for (unsigned i = 0; i < rounds && all_came && std::chrono::steady_clock::now() < enough; ++i) {
+    begun = i + 1;
+    all_came = plx::comes_true(
+        [&] {
+          EXPECT_EQ(rings[2].receive_awaited(r, 0, bytes_of("none"), into), 0u);
+          return r.raw > i || r.wrong != 0;
+        },
+        std::this_thread::yield);
+    EXPECT_EQ(rings[2].receive_awaited(r, 0, bytes_of("none"), into), 0u);
+    if (r.wrong != 0) break;
+    r.polled = true;
+    all_came =
+        all_came && plx::comes_true([&] { return rings[2].receive_of(r, 0), r.heads > i; }, std::this_thread::yield);
+    r.polled = false;
+  }
+  ended = true;
+  writing.join();
+  EXPECT_TRUE(all_came);
+  EXPECT_EQ(r.wrong, 0u);
+  EXPECT_EQ(left.load(), 0u);
+  EXPECT_GT(r.raw, 0u);
+  EXPECT_EQ(rings[0].counted().sent_raw, r.raw);
 }
 
 // A neighbour that writes as fast as this locality reads does not keep the reading thread for ever.
@@ -309,6 +361,43 @@ TEST_F(ManyNearRings, SeveralInvalidMessagesAreReportedOneByOne) {
   std::sort(found.begin(), found.end());
   EXPECT_EQ(found, (std::vector<locality_id>{1, 2}));
   EXPECT_EQ(received.all.size(), 1u);
+}
+
+// An invalid message of another neighbour has been found, but not reported.
+TEST_F(ManyNearRings, APendingReportDelaysNoOtherMessagesAndIsNotReplaced) {
+  open(5);
+  if (IsSkipped()) return;
+  auto memory = detail::shm_segment::open(offers[0], 5);
+  ASSERT_TRUE(memory) << memory.error().message;
+  const auto write_invalid = [&](unsigned from, std::size_t line) {
+    memory->ring_of(from).line(line).stamp.store(detail::shm_ring::stamp(line, detail::shm_ring::raw_bit));
+  };
+  write_invalid(1, 0);
+  raw_message into;
+  EXPECT_EQ(rings[0]->receive_awaited(received, 1, bytes_of("a"), into), 0u);
+  EXPECT_EQ(rings[2]->send_raw(0, bytes_of("good"), {}), sending::sent);
+  write_invalid(2, 1);
+  rings[0]->receive_of(received, 2);
+  EXPECT_EQ(received.raw, (std::vector{std::pair(locality_id{2}, std::string("good"))}));
+  EXPECT_EQ(rings[3]->send_raw(0, bytes_of("last"), {}), sending::sent);
+  write_invalid(3, 1);
+  rings[0]->receive_last(received, 3);
+  EXPECT_EQ(received.raw.back(), std::pair(locality_id{3}, std::string("last")));
+  std::vector<locality_id> found;
+  for (int i = 0; i < 4; ++i) {
+    locality_id one = no_locality;
+    rings[0]->receive_of_all(received, one);
+    if (one != no_locality) found.push_back(one);
+  }
+  EXPECT_EQ(found, (std::vector<locality_id>{1, 2})) << "3 was lost before";
+}
+
+TEST_F(ManyNearRings, TheReachableOnesAreThoseAfterThisLocality) {
+  open(5);
+  if (IsSkipped()) return;
+  EXPECT_EQ(rings[2]->reachable(3), (std::vector<locality_id>{3, 4, 0}));
+  EXPECT_EQ(rings[0]->reachable(2), (std::vector<locality_id>{1, 2}));
+  EXPECT_EQ(rings[4]->reachable(64), (std::vector<locality_id>{0, 1, 2, 3}));
 }
 
 TEST_F(ManyNearRings, AllAreReadAlsoIfTheyAreMoreThanOnePollLooksAt) {

@@ -85,6 +85,23 @@ TEST(ShmRing, LinesWhoseNumberExceedsAStampAreFound) {
   }
 }
 
+TEST(ShmRing, OnlyRawMessagesAreTakenOnRequest) {
+  memory m(16);
+  shm_writer w(m.ring());
+  shm_reader r(m.ring());
+  std::array<std::byte, most_shm_bytes> into;
+  std::size_t n = 0;
+  const std::vector<std::byte> t = text(60, 1);
+  for (const bool raw : {true, false, true}) ASSERT_TRUE(w.put(std::span(t).first(8), std::span(t).subspan(8), raw));
+  EXPECT_EQ(r.next(into, n, true), shm_reader::found::raw_message);
+  EXPECT_EQ(n, t.size());
+  EXPECT_EQ(r.next(into, n, true), shm_reader::found::nothing);
+  EXPECT_TRUE(r.any());
+  EXPECT_EQ(r.next(into, n), shm_reader::found::message);
+  EXPECT_EQ(r.next(into, n, true), shm_reader::found::raw_message);
+  EXPECT_FALSE(r.any());
+}
+
 TEST(ShmRing, TwoThreadsNeedNoLock) {
   memory m(32);
   constexpr std::uint64_t all = 30'000;

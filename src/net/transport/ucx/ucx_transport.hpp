@@ -96,7 +96,7 @@ enum ucx_message : unsigned {
   ucx_single,     ///< header: signature, head. Data: the only piece
   ucx_announced,  ///< header: signature, piece_number. Data: the pieces' sizes (u64 each), the head
   ucx_piece,      ///< header: signature, piece_number. Data: the piece
-  ucx_probe,      ///< header: signature. No data: shows that messages arrive, or wakes the receiver
+  ucx_probe,      ///< header: signature. Data: ignored. Shows that messages arrive, or wakes the receiver
 };
 
 /// The start of each header: the sender, and a proof that only processes of the job can make.
