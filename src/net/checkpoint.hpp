@@ -37,7 +37,8 @@ template <class T>
 class partitioned_vector;
 
 /// A checkpoint cannot be stored or restored; the same text on all members. After a failed call the previous checkpoint
-/// is whole, and nothing is restored.
+/// is whole; if only the folder could not be synced after the manifest was renamed, the previous one or the new one.
+/// Nothing is restored.
 class checkpoint_error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -46,7 +47,8 @@ class checkpoint_error : public std::runtime_error {
 /// The objects and parts of vectors that a member stores.
 class checkpoint_set {
  public:
-  /// An object, which is on this locality when the checkpoint is stored. Requires: T has what migrate() requires.
+  /// An object, which is on this locality when the checkpoint is stored. Requires: T has what migrate() requires, and a
+  /// name of its own: two types of anonymous namespaces may have the same, and are not distinguished.
   /// Throws std::invalid_argument for an empty handle.
   template <class T>
   void add(std::string key, const global<T>& object) {
@@ -183,9 +185,9 @@ class memory_checkpoint {
   /// or this one, whole. Memory: twice the data; four times while it is stored.
   void store(const communicator& all, const checkpoint_set& mine);
   /// Makes the objects of all members that stored the newest whole checkpoint. The objects of a lost member are made on
-  /// its partner. `all`: members of store() that live, and any others. The checkpoint remains; until the next store()
-  /// there is one copy only of what was stored or kept by the lost member. Errors: checkpoint_error if a member and its
-  /// partner are lost, or nothing has been stored.
+  /// its partner. `all`: surviving members of store(), and any other localities. The checkpoint remains; until the next
+  /// store() there is one copy only of what was stored or kept by the lost member. Errors: checkpoint_error if a member
+  /// and its partner are lost, or nothing has been stored.
   template <class... T>
   [[nodiscard]] restored_objects restore(const communicator& all) const {
     const std::vector<const net::checkpoint::stored_type*> types{&net::checkpoint::object_stored<T>()...};

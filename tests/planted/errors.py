@@ -409,6 +409,30 @@ CLOCKS = [
             "net_test", "TreeGather.ALoss*"),
 ]  # fmt: skip
 
+_memory_checkpoint, _checkpoint_files = "src/net/agas/checkpoint/memory_checkpoint.cpp", "src/net/agas/checkpoint/files.cpp"
+
+CHECKPOINTS = [
+    Planted("earlier stores are kept when a later one is complete", _memory_checkpoint,
+            "    drop_others(id, id, dropped);\n", "",
+            "net_test", "MemoryCheckpoint.KeepsTwice*"),
+    Planted("a copy that cannot be kept is no error", _memory_checkpoint,
+            "agree(all, failed);", "all.barrier().get();",
+            "net_test", "MemoryCheckpoint.ACopyThat*"),
+    Planted("a store that failed remains", _memory_checkpoint,
+            "    kept_->drop(id);\n", "",
+            "net_test", "MemoryCheckpoint.ACopyThat*"),
+    Planted("the checksum of an entry is not compared", _checkpoint_files,
+            "{part.data.data() + at, entries[i].size_bytes}) != entries[i].checksum)",
+            "{part.data.data() + at, entries[i].size_bytes}) == entries[i].checksum + 1)",
+            "net_test", "Checkpoint.DamageAnywhere*"),
+    Planted("the manifest names a file that a member has not written", _checkpoint_files,
+            "const bool complete = problem.empty();", "const bool complete = true;",
+            "net_test", "Checkpoint.AFileThat*"),
+    Planted("files of a user are removed with those of earlier checkpoints", _checkpoint_files,
+            'take_digits() && take("-") && take_digits()', 'take_digits() && (!take("-") || take_digits())',
+            "net_test", "Checkpoint.TheOneBefore*"),
+]  # fmt: skip
+
 _segment, _near = "src/net/transport/shm_segment.hpp", "src/net/transport/near_rings.cpp"
 
 RINGS = [
@@ -533,4 +557,4 @@ REGRID = [
             "star_test", "DeviceCourse.SedovWithRefinement"),
 ]  # fmt: skip
 
-ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + STATISTICS + PARQUET + WHAT_IF + TREES + CLOCKS + RINGS + STACKS + FLOORS + LIGHT + REGRID
+ERRORS = GRAVITY + QUANTUM_MONTE_CARLO + STATISTICS + PARQUET + WHAT_IF + TREES + CLOCKS + CHECKPOINTS + RINGS + STACKS + FLOORS + LIGHT + REGRID

@@ -148,13 +148,15 @@ void check(const result<void>& r) {
 /// A renamed file survives a crash of the machine when its folder is on the disk.
 void sync_folder(const std::string& folder) {
   const int f = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = f >= 0 && (::fsync(f) == 0 || errno == EINVAL);  // EINVAL: the file system cannot
+  // These errors: the file system cannot.
+  const bool synced = f >= 0 && (::fsync(f) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS);
   const int number = errno;
   if (f >= 0) ::close(f);
   if (!synced) throw checkpoint_error(file_error("write", folder, number).message);
 }
 
-void write_sealed(const std::string& folder, const std::string& path, std::uint64_t magic, const std::string& table,
+/// Writes a file; its folder may not be on the disk.
+void write_sealed(const std::string& path, std::uint64_t magic, const std::string& table,
                   std::span<const std::byte> data) {
   file_head head;
   head.magic = magic, head.table_bytes = table.size(), head.table_checksum = checksum_of(as_bytes(table));
@@ -164,7 +166,6 @@ void write_sealed(const std::string& folder, const std::string& path, std::uint6
   check(file->write(table));
   check(file->write({reinterpret_cast<const char*>(data.data()), data.size()}));
   check(file->commit());
-  sync_folder(folder);
 }
 
 part_info write_part(const std::string& folder, std::uint64_t generation, unsigned rank, image& mine) {
@@ -174,7 +175,8 @@ part_info write_part(const std::string& folder, std::uint64_t generation, unsign
     at += e.size_bytes;
   }
   const std::string table = bytes_of(mine.entries);
-  write_sealed(folder, part_path(folder, generation, rank), part_magic, table, {mine.data.data(), mine.data.size()});
+  write_sealed(part_path(folder, generation, rank), part_magic, table, {mine.data.data(), mine.data.size()});
+  sync_folder(folder);
   return {mine.entries.size(), sizeof(file_head) + table.size() + mine.data.size(), checksum_of(as_bytes(table))};
 }
 
@@ -212,14 +214,26 @@ image read_part(const std::string& folder, const manifest& m, std::size_t rank, 
   return part;
 }
 
-/// Whether it is the name of a member's file, or of a file that was being written; not of a copy by a user.
+/// Whether it is the name of a member's file, or of a file that was being written; not of a copy by a user:
+/// checkpoint-N-N.plx, the same with .*.part, or checkpoint.plx.*.part.
 bool is_removable(std::string_view name) {
-  constexpr std::string_view begin = "checkpoint", end = ".plx";
-  const std::size_t dot = name.find(end);
-  if (!name.starts_with(begin) || dot == name.npos) return false;
-  const std::string_view numbers = name.substr(begin.size(), dot - begin.size()), rest = name.substr(dot + end.size());
-  if (numbers.find_first_not_of("0123456789-") != numbers.npos) return false;
-  return rest.empty() ? !numbers.empty() : rest.ends_with(".part");
+  const auto take = [&](std::string_view text) {
+    const bool begins = name.starts_with(text);
+    if (begins) name.remove_prefix(text.size());
+    return begins;
+  };
+  const auto take_digits = [&] {
+    const std::size_t n = std::min(name.find_first_not_of("0123456789"), name.size());
+    name.remove_prefix(n);
+    return n != 0;
+  };
+  constexpr std::string_view unfinished = ".part";
+  if (!take("checkpoint")) return false;
+  const bool of_member = take("-");
+  if (of_member && !(take_digits() && take("-") && take_digits())) return false;
+  if (!take(".plx")) return false;
+  if (name.empty()) return of_member;
+  return name.size() > unfinished.size() && name.starts_with('.') && name.ends_with(unfinished);
 }
 
 /// Removes the files of other generations, as far as possible.
@@ -283,31 +297,37 @@ void save_checkpoint(const communicator& all, const std::string& folder, const c
   agree(all, problem_of([&] {
           packed = pack(mine);
           std::filesystem::create_directories(folder);
-          const bool replaces = all.rank() == 0 && ::access(manifest_path(folder).c_str(), F_OK) == 0;
-          if (replaces) generation = read_manifest(folder).generation;
+          if (all.rank() != 0) return;
+          const std::string path = manifest_path(folder);
+          if (::access(path.c_str(), F_OK) == 0)
+            generation = read_manifest(folder).generation;
+          else if (errno != ENOENT)
+            throw checkpoint_error(file_error("read", path, errno).message);
         }));
   generation = all.broadcast(generation).get() + 1;
   part_info part;
   std::string problem = problem_of([&] { part = write_part(folder, generation, all.rank(), packed); });
   packed = {};
   const auto parts = all.gather(std::pair(problem, part)).get();
-  bool complete = true;  // all files of the members are
+  bool named = true;  // by a manifest, which may not have reached the disk
   if (all.rank() == 0) {
     std::vector<part_info> infos;
     for (const auto& [text, info] : parts) {
       if (problem.empty()) problem = text;
       infos.push_back(info);
     }
-    complete = problem.empty();
+    const bool complete = problem.empty();
     if (complete)
-      problem = problem_of(
-          [&] { write_sealed(folder, manifest_path(folder), manifest_magic, bytes_of(generation, infos), {}); });
+      problem =
+          problem_of([&] { write_sealed(manifest_path(folder), manifest_magic, bytes_of(generation, infos), {}); });
+    named = problem.empty();
+    if (named) problem = problem_of([&] { sync_folder(folder); });
   }
-  std::tie(problem, complete) = all.broadcast(std::pair(problem, complete)).get();
-  // A manifest that has not reached the disk may name them.
-  if (!complete) ::unlink(part_path(folder, generation, all.rank()).c_str());
+  std::tie(problem, named) = all.broadcast(std::pair(problem, named)).get();
+  if (!named) ::unlink(part_path(folder, generation, all.rank()).c_str());
   if (!problem.empty()) throw checkpoint_error(problem);
-  if (all.rank() == 0) remove_others(folder, generation, all.size());
+  // The checkpoint is valid, whether or not the others can be removed.
+  if (all.rank() == 0) static_cast<void>(problem_of([&] { remove_others(folder, generation, all.size()); }));
 }
 
 }  // namespace plx

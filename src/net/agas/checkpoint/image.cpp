@@ -66,6 +66,15 @@ std::string types_text(std::span<const stored_type* const> types) {
   return text.empty() ? "no type" : text;
 }
 
+/// Names the first two types that have one name; empty if there are none.
+std::string same_names(std::span<const stored_type* const> types) {
+  for (std::size_t i = 0; i < types.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (types[k] != types[i] && types[k]->name == types[i]->name)
+        return fmt::format("two types to be restored have the name '{}': rename one", types[i]->name);
+  return {};
+}
+
 /// The object of an entry. Throws checkpoint_error.
 std::shared_ptr<void> read_object(const entry& e, std::span<const std::byte> bytes, const stored_type& type,
                                   const std::string& origin) {
@@ -163,6 +172,7 @@ restored_objects restore(const communicator& all, std::vector<image> images, std
   };
   std::vector<source> sources;
   restored_objects made(all);
+  if (problem.empty()) problem = same_names(types);
   for (const image& from : images) {
     std::size_t at = 0;
     for (const entry& e : from.entries) {
@@ -253,9 +263,14 @@ std::shared_ptr<void> restored_objects::read_part(const part& p, const net::chec
     problem = fmt::format("the elements of the vector '{}' are '{}', not '{}'", p.about.key, p.about.type, type.name);
     return nullptr;
   }
-  auto values = type.read(p.bytes);
-  if (values == nullptr) problem = fmt::format("the elements of the vector '{}' cannot be read", p.about.key);
-  return values;
+  std::string why = "its data are not those of this type: has serialize() changed?";
+  try {
+    if (auto values = type.read(p.bytes)) return values;
+  } catch (...) {
+    why = net::checkpoint::text_of(std::current_exception());
+  }
+  problem = fmt::format("the elements of the vector '{}' cannot be read: {}", p.about.key, why);
+  return nullptr;
 }
 
 std::uint64_t restored_objects::agreed_size(const std::string& key, std::uint64_t count, std::uint64_t total,

@@ -2,13 +2,15 @@
 //
 // Invariants. A store is identified by its number, which is higher than all earlier ones of its members, and by these
 // members. A member marks it as complete after a barrier that follows the acknowledgements of all copies. So if a store
-// is complete on one member, all members have both images of it, and keep them: they drop a store only when they have
-// marked a later one as complete, or when a member of theirs has marked another one when the next store begins. So a
-// loss at any time leaves on all survivors the images of one store, which restore() finds by comparing what they have.
+// is complete on one member, all members have both images of it, and keep them. A member drops a store when it marks a
+// later one as complete. At the beginning of a store it drops all but the newest one that any member has marked. A
+// store that has been restored is marked as well. So a loss at any time leaves on all survivors the images of one
+// store, which restore() finds by comparing what they have.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
+#include <mutex>
 #include <tuple>
 #include <utility>
 
@@ -16,11 +18,8 @@
 #include "net/action.hpp"
 #include "net/checkpoint.hpp"
 #include "net/error.hpp"
-#include "rt/core/spinlock.hpp"
 
 namespace plx::net::checkpoint {
-
-using plx::detail::spin_guard;
 
 namespace {
 
@@ -66,7 +65,7 @@ class kept_images {
 
   /// The newest store that this member has marked as complete, and the highest number of any.
   std::pair<store_id, std::uint64_t> state() const {
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     store_id complete;
     for (const kept_store& s : stores_)
       if (s.complete && s.id.number > complete.number) complete = s.id;
@@ -75,7 +74,7 @@ class kept_images {
   /// Drops all stores but `kept`, and begins one.
   void begin(const store_id& kept, kept_store next) {
     std::vector<kept_store> dropped;  // destroyed after the lock is released
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     highest_ = std::max(highest_, next.id.number);
     drop_others(kept, next.id, dropped);
     if (kept_store* early = find(next.id)) {  // a copy came before this member's begin()
@@ -86,19 +85,32 @@ class kept_images {
     }
   }
   void keep_copy(const store_id& id, unsigned rank, image copy) {
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     kept_store* s = find(id);
     if (s == nullptr) s = &stores_.emplace_back(), s->id = id;
     s->copy_rank = rank, s->copy = std::move(copy);
   }
   void complete(const store_id& id) {
     std::vector<kept_store> dropped;
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     drop_others(id, id, dropped);
     if (kept_store* s = find(id)) s->complete = true;
   }
+  /// Marks it as complete, and drops none.
+  void mark(const store_id& id) {
+    const std::lock_guard guard(lock_);
+    if (kept_store* s = find(id)) s->complete = true;
+  }
+  void drop(const store_id& id) {
+    kept_store dropped;
+    const std::lock_guard guard(lock_);
+    if (kept_store* s = find(id)) {
+      dropped = std::move(*s);
+      stores_.erase(stores_.begin() + (s - stores_.data()));
+    }
+  }
   std::vector<kept_summary> summary() const {
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     std::vector<kept_summary> all;
     for (const kept_store& s : stores_)
       all.push_back(
@@ -107,12 +119,12 @@ class kept_images {
   }
   /// A copy, whose images share their data; empty if there is none.
   kept_store get(const store_id& id) {
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     const kept_store* s = find(id);
     return s == nullptr ? kept_store{} : *s;
   }
   std::uint64_t bytes() const noexcept {
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     std::uint64_t n = 0;
     for (const kept_store& s : stores_) n += s.own.data.size() + s.copy.data.size();
     return n;
@@ -131,7 +143,7 @@ class kept_images {
   }
 
   const std::uint64_t id_;
-  mutable plx::detail::spinlock lock_;
+  mutable std::mutex lock_;
   std::vector<kept_store> stores_;
   std::uint64_t highest_ = 0;
 };
@@ -142,23 +154,27 @@ namespace {
 class memory_table final : public service {
  public:
   explicit memory_table(node&) {}
-  void add(std::shared_ptr<kept_images> k) {
-    const spin_guard guard(lock_);
+  /// False if there is one with this id.
+  bool add(std::shared_ptr<kept_images> k) {
+    const std::lock_guard guard(lock_);
+    for (const auto& other : all_)
+      if (other->id() == k->id()) return false;
     all_.push_back(std::move(k));
+    return true;
   }
   void remove(std::uint64_t id) {
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     std::erase_if(all_, [&](const auto& k) { return k->id() == id; });
   }
   std::shared_ptr<kept_images> find(std::uint64_t id) {
-    const spin_guard guard(lock_);
+    const std::lock_guard guard(lock_);
     for (const auto& k : all_)
       if (k->id() == id) return k;
     return nullptr;
   }
 
  private:
-  plx::detail::spinlock lock_;
+  std::mutex lock_;
   std::vector<std::shared_ptr<kept_images>> all_;
 };
 
@@ -168,6 +184,7 @@ void take_copy(std::uint64_t checkpoint, std::uint64_t number, std::uint64_t mem
                std::vector<entry> entries, const buffer<std::byte>& data) {
   const auto kept = node_here().get<memory_table>().find(checkpoint);
   if (kept == nullptr) throw std::runtime_error("it has no memory_checkpoint with this name");
+  if (rank >= locality_count()) throw std::runtime_error("a copy of a nonexistent member");
   std::uint64_t left = data.size();
   for (const entry& e : entries) {
     if (e.size_bytes > left) throw std::runtime_error("the sizes of a copy do not match its data");
@@ -210,8 +227,7 @@ store_id newest_whole(const summaries& all, store_id& newest, unsigned& missing)
   std::sort(known.begin(), known.end(), before);
   for (const store_id& id : known)
     if (is_whole(all, id, missing)) return id;
-  // A later one of the incomplete stores may be missing because it was not finished; the first complete one is the
-  // reason.
+  // Unfinished stores are expected to be incomplete; the error names the newest store that was complete.
   for (const store_id& id : known)
     for (const auto& of_member : all)
       for (const kept_summary& s : of_member)
@@ -243,11 +259,9 @@ inline constexpr bool is_bitwise<net::checkpoint::store_id> = true;
 
 memory_checkpoint::memory_checkpoint(const std::string& name, unsigned distance) : name_(name), distance_(distance) {
   if (distance == 0) throw std::invalid_argument("memory_checkpoint: the distance of a partner is at least 1, found 0");
-  auto& table = net::node_here().get<net::checkpoint::memory_table>();
-  if (table.find(fnv1a(name)) != nullptr)
-    throw std::logic_error(fmt::format("two memory checkpoints have the name '{}': rename one", name));
   kept_ = std::make_shared<net::checkpoint::kept_images>(fnv1a(name));
-  table.add(kept_);
+  if (!net::node_here().get<net::checkpoint::memory_table>().add(kept_))
+    throw std::logic_error(fmt::format("two memory checkpoints have the name '{}': rename one", name));
 }
 
 memory_checkpoint::~memory_checkpoint() { net::node_here().get<net::checkpoint::memory_table>().remove(kept_->id()); }
@@ -278,19 +292,36 @@ void memory_checkpoint::store(const communicator& all, const checkpoint_set& min
       all.all_reduce(state{problem, complete.number, complete.members, highest}, combine).get();
   if (!text.empty()) throw checkpoint_error(text);
   const store_id id{last + 1, hash_of_members(all.members())};
-  kept_->begin({kept_number, kept_members}, {id, all.members(), distance_, r, no_rank, packed, {}, false});
-  if (n > 1)
-    async<&take_copy>(all.members()[(r + distance_) % n], kept_->id(), id.number, id.members, r,
-                      std::move(packed.entries), packed.data)
-        .get();
-  all.barrier().get();
+  const locality_id partner = all.members()[(r + distance_) % n];
+  std::string failed;
+  try {
+    kept_->begin({kept_number, kept_members}, {id, all.members(), distance_, r, no_rank, packed, {}, false});
+    if (n > 1)
+      async<&take_copy>(partner, kept_->id(), id.number, id.members, r, std::move(packed.entries), packed.data).get();
+  } catch (const locality_lost&) {
+    throw;
+  } catch (const std::exception& e) {
+    failed = fmt::format("memory checkpoint '{}': locality {} cannot keep the copy of locality {}: {}", name_, partner,
+                         find_here(), e.what());
+  }
+  try {
+    agree(all, failed);  // the barrier
+  } catch (const checkpoint_error&) {
+    kept_->drop(id);
+    throw;
+  }
   kept_->complete(id);
 }
 
 restored_objects memory_checkpoint::restore_types(const communicator& all,
                                                   std::span<const net::checkpoint::stored_type* const> types) const {
   using namespace net::checkpoint;
-  const summaries known = all.all_gather(kept_->summary()).get();
+  summaries known = all.all_gather(kept_->summary()).get();
+  const auto is_impossible = [n = locality_count()](const kept_summary& s) {
+    const auto beyond = [n](unsigned rank) { return rank != no_rank && rank >= n; };
+    return s.members > n || beyond(s.own_rank) || beyond(s.copy_rank);
+  };
+  for (auto& of_member : known) std::erase_if(of_member, is_impossible);
   store_id newest;
   unsigned missing = 0;
   const store_id id = newest_whole(known, newest, missing);
@@ -315,7 +346,9 @@ restored_objects memory_checkpoint::restore_types(const communicator& all,
     if (s.copy_rank != no_rank && restores_copy(known, id, s.copy_rank, all.rank()))
       s.copy.origin = origin(s.copy_rank), images.push_back(s.copy);
   }
-  return net::checkpoint::restore(all, std::move(images), types, problem);
+  restored_objects made = net::checkpoint::restore(all, std::move(images), types, problem);
+  kept_->mark(id);  // so that the next store() keeps it
+  return made;
 }
 
 }  // namespace plx

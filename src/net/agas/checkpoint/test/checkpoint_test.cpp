@@ -24,6 +24,18 @@ using namespace plx;
 using namespace plx::stored_test;
 using net::test::localities;
 
+/// An element that locality 1 cannot read while `refuses`.
+struct picky {
+  int n = 0;
+  static inline std::atomic<bool> refuses{false};
+
+  template <class Archive>
+  void serialize(Archive& archive) {
+    if (refuses && find_here() == 1) throw std::runtime_error("no device");
+    archive(n);
+  }
+};
+
 class Checkpoint : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -124,11 +136,16 @@ TEST_F(Checkpoint, TheOneBeforeRemainsUntilTheManifestIsReplaced) {
   replace("checkpoint-2-1.plx.77-3.part", "");
   replace("checkpoint.plx.77-4.part", "nothing");
   replace("checkpoint-of-mine.txt", "kept");
-  replace("checkpoint-1-0.plx.backup", "kept");
+  const std::set<std::string> of_a_user{"checkpoint-1-0.plx.backup", "checkpoint-2026-11-30.plx", "checkpoint2.plx",
+                                        "checkpoint-7.plx",          "checkpoint--1.plx",         "checkpoint-1-.plx",
+                                        "checkpoint2.plx.1.part",    "checkpoint.plx.part"};
+  for (const auto& name : of_a_user) replace(name, "kept");
   EXPECT_EQ(restored(2), 1);
   save(2, 3);
-  EXPECT_EQ(files(), (std::set<std::string>{"checkpoint.plx", "checkpoint-2-0.plx", "checkpoint-2-1.plx",
-                                            "checkpoint-of-mine.txt", "checkpoint-1-0.plx.backup"}));
+  std::set<std::string> expected{"checkpoint.plx", "checkpoint-2-0.plx", "checkpoint-2-1.plx",
+                                 "checkpoint-of-mine.txt"};
+  expected.insert(of_a_user.begin(), of_a_user.end());
+  EXPECT_EQ(files(), expected);
   EXPECT_EQ(restored(3), 3);
 }
 
@@ -188,6 +205,11 @@ TEST_F(Checkpoint, OtherTypesAreRefused) {
     EXPECT_EQ(e, "'" + folder +
                      "/checkpoint-1-0.plx': 'counter 0' is a 'plx::stored_test::counter'; the program restores "
                      "'plx::stored_test::block' only");
+    const net::checkpoint::stored_type& known = net::checkpoint::object_stored<block>();
+    const net::checkpoint::stored_type other = known;  // as another class of an anonymous namespace
+    const std::vector<const net::checkpoint::stored_type*> two{&known, &other};
+    EXPECT_EQ(error_of([&] { static_cast<void>(net::checkpoint::restore_files(communicator(), folder, two)); }),
+              "two types to be restored have the name 'plx::stored_test::block': rename one");
     EXPECT_EQ(net::node_here().get<net::agas>().counts().created, 0u);
   });
 }
@@ -232,6 +254,87 @@ TEST_F(Checkpoint, AFolderThatCannotBeWrittenIsAnErrorOnAll) {
     const std::string e = error_of([&] { save_checkpoint(communicator(), folder + "/checkpoint.plx/below", {}); });
     EXPECT_NE(e.find("checkpoint.plx"), std::string::npos) << e;
     EXPECT_NE(e, "no error");
+  });
+}
+
+// The one before stays, and no file of the failed one remains.
+TEST_F(Checkpoint, AFileThatCannotBeWrittenIsAnErrorOnAll) {
+  save(2, 1);
+  fs::create_directory(folder + "/checkpoint-2-1.plx");
+  const auto before = files();
+  localities all(2);
+  all.run_all([&] {
+    const std::string e = error_of([&] { save_checkpoint(communicator(), folder, {}); });
+    EXPECT_NE(e.find("/checkpoint-2-1.plx"), std::string::npos) << e;
+  });
+  EXPECT_EQ(files(), before);
+  EXPECT_EQ(restored(2), 1);
+}
+
+TEST_F(Checkpoint, AManifestThatCannotBeReachedIsAnErrorOnAll) {
+  fs::create_directories(folder);
+  fs::create_symlink("checkpoint.plx", folder + "/checkpoint.plx");  // a loop
+  localities all(2);
+  all.run_all([&] {
+    const std::string e = error_of([&] { save_checkpoint(communicator(), folder, {}); });
+    EXPECT_EQ(e.find("cannot read '" + folder + "/checkpoint.plx': "), 0u) << e;
+  });
+  EXPECT_EQ(files(), std::set<std::string>{"checkpoint.plx"});
+}
+
+TEST_F(Checkpoint, ElementsThatCannotBeReadAreAnErrorOnAll) {
+  localities all(2);
+  all.run_all([&] {
+    const communicator world;
+    partitioned_vector<picky> v("picky", 6);
+    checkpoint_set mine;
+    mine.add("picky", v);
+    save_checkpoint(world, folder, mine);
+    const auto back = restore_checkpoint<>(world, folder);
+    picky::refuses = true;
+    world.barrier().get();
+    EXPECT_EQ(error_of([&] { back.read("picky", v); }), "the elements of the vector 'picky' cannot be read: no device");
+    world.barrier().get();
+    picky::refuses = false;
+    world.barrier().get();
+    EXPECT_EQ(error_of([&] { back.read("picky", v); }), "no error");
+  });
+}
+
+TEST_F(Checkpoint, TheCodeOfTheDocumentationRuns) {
+  using block_type = block;
+  localities all(3);
+  all.run_all([&] {
+    const communicator world;
+    const named_blocks blocks = make_blocks(n_blocks, 6, 3);
+    std::size_t steps = 0;
+    const auto step = [&](const global<block_type>& b) { steps += b ? 1 : 0; };
+    plx::checkpoint_set mine;
+    for (const auto& [key, block] : blocks) mine.add(key, block);
+    plx::save_checkpoint(world, folder, mine);
+    // later, with any number of localities
+    const auto back = plx::restore_checkpoint<block_type>(world, folder);
+    for (const auto& [key, block] : back.local<block_type>()) step(block);
+    const auto neighbours = back.find<block_type>({"block 3", "block 7"});
+    EXPECT_EQ(steps, blocks.size());
+    EXPECT_EQ(async<&block_type::value>(neighbours.at(1)).get(), block_type(7, 6));
+    world.barrier().get();
+  });
+  all.run_all([&] {
+    const communicator world;
+    const named_blocks blocks = make_blocks(n_blocks, 8, 3);
+    const plx::checkpoint_set mine = set_of(blocks);
+    plx::memory_checkpoint copies("blocks");
+    copies.store(world, mine);  // between two steps
+    // after a locality_lost e, as soon as find_all_localities() excludes e.which():
+    const plx::communicator rest("rest", plx::find_all_localities());
+    const auto back = copies.restore<block_type>(rest);
+    plx::checkpoint_set again;
+    for (const auto& [key, block] : back.local<block_type>()) again.add(key, block);
+    copies.store(rest, again);  // there are two copies again
+    EXPECT_EQ(again.size(), blocks.size());
+    EXPECT_EQ(common_version(copies.restore<block_type>(rest), n_blocks), 8);
+    world.barrier().get();
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -50,6 +51,7 @@ void live(outcome& o, const std::set<locality_id>& victims, int end, const Store
         const int v = common_version(back, n_blocks);
         EXPECT_TRUE(dies || v >= o.last_stored) << v << " after " << o.last_stored;
         all.barrier().get();  // before any survivor stores the next version
+        if (!dies) o.last_stored = std::max(o.last_stored, v);
         blocks = back.local<block>(), version = v + 1;
         o.restored += !dies;
         lost = false;
@@ -180,6 +182,32 @@ TEST(MemoryCheckpoint, KeepsTwiceTheDataAndRefusesWhatCannotBeStored) {
                 static_cast<void>(copies.restore<counter>(world));
               }).find("memory checkpoint 'a', locality 0: 'block 0' is a 'plx::stored_test::block'; the program"),
               std::string::npos);
+    world.barrier().get();
+  });
+}
+
+// A partner without this checkpoint refuses the copy: the others do not wait for the member that sent it.
+TEST(MemoryCheckpoint, ACopyThatCannotBeKeptIsAnErrorOnAll) {
+  net::test::localities all(3);
+  all.run_all([] {
+    const communicator world;
+    auto copies = std::make_unique<memory_checkpoint>("a");
+    copies->store(world, set_of(make_blocks(n_blocks, 1, 3)));
+    world.barrier().get();
+    if (find_here() == 2) copies = std::make_unique<memory_checkpoint>("b");
+    world.barrier().get();
+    const auto error = error_of([&] { copies->store(world, set_of(make_blocks(n_blocks, 2, 3))); });
+    EXPECT_EQ(error.find("memory checkpoint '"), 0u) << error;
+    EXPECT_NE(error.find(" cannot keep the copy of locality "), std::string::npos) << error;
+    EXPECT_NE(error.find("it has no memory_checkpoint with this name"), std::string::npos) << error;
+    const std::vector<std::string> errors = world.all_gather(error).get();
+    EXPECT_EQ(errors, std::vector<std::string>(3, error));
+    EXPECT_EQ(common_version(copies->restore<block>(world), n_blocks), 1) << "the previous one remains";
+    world.barrier().get();
+    if (find_here() == 2) copies = std::make_unique<memory_checkpoint>("a");
+    world.barrier().get();
+    copies->store(world, set_of(make_blocks(n_blocks, 3, 3)));
+    EXPECT_EQ(common_version(copies->restore<block>(world), n_blocks), 3);
     world.barrier().get();
   });
 }
