@@ -141,6 +141,8 @@ TEST(FuzzCorpus, RawMessagesInARingKeepTheirKind) {
   };
   EXPECT_EQ(play("raw").raw, 1u);
   EXPECT_EQ(play("raw").sent, 2u);
+  EXPECT_EQ(play("asleep_raw").sent, 2u);
+  EXPECT_EQ(play("asleep_raw").wake_ups, 1u);
   EXPECT_EQ(play("awaited").awaited, 1u);
   EXPECT_EQ(play("awaited").received, 2u) << "the head is left";
   EXPECT_EQ(play("of_one").received, 2u + 128u);

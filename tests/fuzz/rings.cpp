@@ -248,6 +248,7 @@ void write_rings_seeds(const char* folder) {
   save("too_many_bytes", {stamped, 1, 0xff, 0xff, receive, 1});
   save("sent", {send, 0, 7, 0, send, 1, 0xbf, 1, reads, 0, send, 0, 7, 0});
   save("asleep", {others, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, send, 0, 7, 0, send, 0, 7, 0});
+  save("asleep_raw", {others, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0, send_raw, 0, 7, 0, send_raw, 0, 7, 0});
   save("taken", {others, 1, 2, 0, 255, 255, 255, 255, 255, 255, 255, 255, send, 1, 7, 0});
   save("sleeps", {sleep, 0, message, 0, 7, 0, 5, receive, 0, sleep, 1, sleep, 0});
   save("lost", {message, 0, 7, 0, 5, last, 0, send, 0, 7, 0, message, 0, 7, 0, 5, receive, 1});

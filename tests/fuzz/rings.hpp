@@ -20,8 +20,8 @@ struct rings_outcome {
 /// Plays an input: steps of a locality (it sends, receives, falls asleep, loses a neighbour) and of its two neighbours,
 /// which write messages, stamps of any size, and bytes anywhere in all memory that the three share, also while the
 /// locality receives. The first byte of a step is its type (rings.cpp). Returns for any input, and checks that each
-/// call of the locality takes a bounded number of messages, of valid sizes and of the kinds in their stamps, and none of
-/// a neighbour that has ended.
+/// call of the locality takes a bounded number of messages, of valid sizes and of the kinds in their stamps, and none
+/// of a neighbour that has ended.
 rings_outcome play_rings(const std::uint8_t* data, std::size_t size);
 
 /// Writes well-formed initial inputs into a folder.
