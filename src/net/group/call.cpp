@@ -25,9 +25,9 @@ using plx::detail::spin_guard;
 
 namespace {
 
-constexpr std::size_t light_bytes = 4096;  // larger payloads are processed in a task
-static_assert(sizeof(address) <= net::detail::shm_line::room, "an address begins a raw message");
+constexpr std::size_t light_bytes = 4096;                     // larger payloads are processed in a task
 constexpr std::uint64_t most_ahead = std::uint64_t{1} << 20;  // how many calls others may be ahead of this locality
+static_assert(sizeof(address) <= net::detail::shm_line::room, "a raw message begins with an address");
 
 early_payload* keep_early(const address& to, payload&& contents) {
   return ::new (plx::detail::pool_get(sizeof(early_payload)))

@@ -4,10 +4,10 @@
 // are sent from the sender's memory to the receiver's without an intermediate copy. Messages arrive once and complete;
 // between two localities, in any order.
 //
-// Thread safety: send() from any thread. progress() and receive_of() by one thread at a time (progress(): a poller of
-// the scheduler); the receiver and `sent` are called only from them, except for raw messages and sends that complete at
-// once. Cost: send() of a small head is one copy. Implementations: net/sim/, net/transport/ucx/, net/transport/mpi/.
-// Example: net/transport/ucx/test/ucx_transport_test.cpp; tests/net/ tests them between processes.
+// Thread safety: send() from any thread. progress() by one thread at a time (a poller of the scheduler); the receiver
+// and `sent` are called only from it and receive_of(), except for raw messages and sends that complete at once. Cost:
+// send() of a small head is one copy. Implementations: net/sim/, net/transport/ucx/, net/transport/mpi/. Example:
+// net/transport/ucx/test/ucx_transport_test.cpp; tests/net/ tests them between processes.
 #pragma once
 
 #include <array>
