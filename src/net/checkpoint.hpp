@@ -148,6 +148,7 @@ class restored_objects {
 
 namespace net::checkpoint {
 
+/// restore_checkpoint() with the types in a list, in which no name may be twice.
 restored_objects restore_files(const communicator& all, const std::string& folder,
                                std::span<const stored_type* const> types);
 
