@@ -312,7 +312,7 @@ result<run_plan> prepare(const command_line& c, parquet::parquet_options& o, con
   if (auto r = table.load_text(*text, c.input); !r) return app::error_of_input(c.input, *text, r.error());
   const std::string before = table.toml();
   for (const auto& s : c.sets)
-    if (auto r = table.set(s); !r) return r.error();
+    if (auto r = table.set(s); !r) return app::error_of_set(r.error());
   if (c.print_config) return run_plan();
   if (auto r = o.check(); !r) return r.error();
   const std::string config = table.toml();
