@@ -128,9 +128,7 @@ bool is_complete(const star::resume_point& from, const star::input& in, const st
   const auto *time = checkpoint->state.find("time"), *steps = checkpoint->state.find("steps");
   if (time == nullptr || time->empty() || steps == nullptr || steps->empty()) return false;
   const double t_end = in.run.t_end * setup.time_unit, most = static_cast<double>(in.run.max_steps);
-  const bool at_last_step = most > 0 && steps->front() == most,
-             beyond = time->front() > t_end || (most > 0 && steps->front() > most);
-  return !beyond && (time->front() == t_end || at_last_step);
+  return time->front() == t_end || (most > 0 && steps->front() == most);
 }
 
 /// Writes nothing: the processes of a job do this before they communicate, so that none sees files of another.
