@@ -120,7 +120,7 @@ star::run_request request_of(const command_line& c, const star::resume_point& fr
   return r;
 }
 
-/// Whether the run in its folder has finished, and its checkpoint is where the run ends, also with these options.
+/// Whether the run in its folder has finished, and its checkpoint is where the run ends.
 bool is_complete(const star::resume_point& from, const star::input& in, const star::setup& setup) {
   if (run_status_in(from.folder) != "finished") return false;  // before the tables of a checkpoint are read
   const auto checkpoint = mesh::read_checkpoint(from.checkpoint);
@@ -153,7 +153,7 @@ result<run_plan> prepare(const command_line& c) {
   auto changed = changed_options_of(c, from, *w.in, text);
   if (!changed) return changed.error();
   w.request.changed_options = *std::move(changed);
-  w.complete = in_place && is_complete(from, *w.in, *w.setup);
+  w.complete = in_place && c.sets.empty() && is_complete(from, *w.in, *w.setup);
   if (w.complete) return w;
   if (auto r = star::check_run(*w.in, *w.setup, w.request); !r) return r.error();
   return w;
