@@ -2,7 +2,9 @@
 let parent_of = null, parent_timer = null;  // parent_of: the answer about `chosen`
 const workers_in = row => row.workers ? row.workers[1] : 1;
 async function load_parent(piece, px, py) {
-  const mine = timeline, { pieces, worker } = mine.rows[piece[0]], [, begin, length] = pieces[piece[1]], window_us = mine.window_s * 1e6;
+  const mine = timeline, row = mine && mine.rows[piece[0]], slice = row && row.pieces[piece[1]];
+  if (!slice) return;  // a newer answer has fewer
+  const { worker } = row, [, begin, length] = slice, window_us = mine.window_s * 1e6;
   const fields = { parents: 1, worker, end: mine.end, before_us: window_us - begin - length / 2, window_us };
   try {
     const reply = await fetch("slice.json?" + new URLSearchParams(fields), { headers: { Authorization: "Bearer " + token }, cache: "no-store" });
