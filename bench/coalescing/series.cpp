@@ -48,8 +48,8 @@ void series::set(std::string_view setting) const {
 double series::elapsed_s() const { return monotonic_seconds() - made_s_; }
 
 double series::start() {
+  before_ = job_.node().port().counts();  // before others may send: this locality may leave the barrier after them
   all_.barrier().get();
-  before_ = job_.node().port().counts();
   static_cast<void>(overhead_.read(probe::after_reading::reset));
   return monotonic_seconds();
 }
