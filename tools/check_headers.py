@@ -40,8 +40,8 @@ WIDER_MB = {
 HELLO = "examples/01_hello_task.cpp"
 # Headers around outside libraries that may be missing, or not where compilers look: files that include them compile them.
 AROUND_LIBRARIES = (
-    "net/transport/mpi/", "net/transport/ucx/", "net/core/cereal_archive.hpp", "gpu/cuda/", "gpu/hip/", "gpu/kokkos/",
-    "gpu/sycl/",
+    "attach/preload/mpi_", "net/transport/mpi/", "net/transport/ucx/", "net/core/cereal_archive.hpp", "gpu/cuda/", "gpu/hip/",
+    "gpu/kokkos/", "gpu/sycl/",
 )
 # Folders of internals. In rt, net and gpu the public headers stand in the folder itself, and in rt/algorithm, rt/patterns.
 INTERNAL = re.compile(

@@ -90,13 +90,14 @@ class kept_images {
     if (s == nullptr) s = &stores_.emplace_back(), s->id = id;
     s->copy_rank = rank, s->copy = std::move(copy);
   }
+  /// Marks it as complete, and drops the others.
   void complete(const store_id& id) {
+    mark(id);
     std::vector<kept_store> dropped;
     const std::lock_guard guard(lock_);
     drop_others(id, id, dropped);
-    if (kept_store* s = find(id)) s->complete = true;
   }
-  /// Marks it as complete, and drops none.
+  /// Marks it as complete.
   void mark(const store_id& id) {
     const std::lock_guard guard(lock_);
     if (kept_store* s = find(id)) s->complete = true;
@@ -204,11 +205,11 @@ bool is_whole(const summaries& all, const store_id& id, unsigned& missing) {
     for (const kept_summary& s : of_member) {
       if (s.id != id) continue;
       if (found.size() < s.members) found.resize(s.members);
-      for (const unsigned r : {s.own_rank, s.copy_rank})
-        if (r < found.size())
-          found[r] = true;
-        else if (r != no_rank)
-          found.resize(r + 1), found[r] = true;
+      for (const unsigned r : {s.own_rank, s.copy_rank}) {
+        if (r == no_rank) continue;
+        if (found.size() <= r) found.resize(r + 1);
+        found[r] = true;
+      }
     }
   const auto at = std::find(found.begin(), found.end(), false);
   missing = static_cast<unsigned>(at - found.begin());
