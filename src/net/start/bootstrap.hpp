@@ -32,11 +32,6 @@ class bootstrap {
   }
   /// How often exchange() was called. The start of a job takes two (net/start/job_start.hpp).
   [[nodiscard]] unsigned exchanges() const noexcept { return exchanges_; }
-  /// Waits until all have called it, in the same order as exchange(). Errors: as exchange().
-  virtual result<void> wait_for_all(double deadline_s) {
-    if (auto r = exchange_bytes("", deadline_s); !r) return r.error();
-    return {};
-  }
   /// Leaves the job normally. Returns within the deadline.
   virtual void leave(double deadline_s) noexcept = 0;
 

@@ -40,14 +40,15 @@ namespace {
 
 // Called by all localities, of which one reports the problem. A launcher ends all processes as soon as one has failed:
 // so the others wait until that one has destroyed its exception, after the report. If one of them is missing by then,
-// it may be that one: each of the others reports the problem as well.
+// it may be that one: each of the others reports the problem as well. They exchange data for that, because the fence of
+// PMIx may succeed without a process that has been killed, whose data are then missing.
 [[noreturn]] void end_start(std::unique_ptr<bootstrap> peers, const std::string& problem, bool reports,
                             double deadline_s) {
   std::shared_ptr<bootstrap> all = std::move(peers);
   const auto wait_for_all = [all, deadline_s](const void* = nullptr) noexcept {
     try {
-      return static_cast<bool>(all->wait_for_all(deadline_s));  // fails if one has been killed
-    } catch (...) {                                             // out of memory
+      return static_cast<bool>(all->exchange("ended", deadline_s));
+    } catch (...) {  // out of memory
       return false;
     }
   };

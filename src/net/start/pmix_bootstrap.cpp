@@ -97,7 +97,6 @@ class pmix_bootstrap final : public bootstrap {
   [[nodiscard]] std::string_view name() const noexcept override { return "pmix"; }
   [[nodiscard]] locality_id here() const noexcept override { return me_.rank; }
   [[nodiscard]] unsigned size() const noexcept override { return size_; }
-  result<void> wait_for_all(double deadline_s) override { return fence(deadline_s); }
   void leave(double deadline_s) noexcept override;
 
  private:
