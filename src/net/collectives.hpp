@@ -170,9 +170,10 @@ class communicator {
 
   /// Each element combined with those of the other members, in place, on every rank. Each element is combined in the
   /// tree described above, so the bits are those of an all_reduce of that element alone.
-  /// Cost: with 64 KiB and more on 4 and more members, each member sends and receives at most twice the bytes of
-  /// `values`, in 2 log2(n) messages in sequence; if n is no power of two, the first 2 (n - p) members (p: the largest
-  /// power of two below n) in pairs send and receive `values` once more. Otherwise log2(n) messages of all values.
+  /// Cost: with 64 KiB and more on 3 and more members, each member sends and receives at most twice the bytes of
+  /// `values`: in 2 log2(n) messages in sequence if n is a power of two; otherwise in 2 (n - 1) messages if `values`
+  /// have 4 KiB for each member. With fewer, the first 2 (n - p) members (p: the largest power of two below n) in pairs
+  /// send and receive `values` once more. Below 64 KiB, and on two members, log2(n) messages of all values.
   template <class T, class Op>
   future<void> all_reduce(std::span<T> values, Op op) const {
     return combine_in_place<void>(values, std::move(op));
@@ -282,10 +283,11 @@ class communicator {
     using T = typename Values::value_type;
     net::collective::check_element<T>();
     const std::size_t bytes = values.size() * sizeof(T);
-    if (how == share::whole && net::collective::divides(bytes, size())) how = share::halves;
-    const kind k = how == share::whole    ? kind::all_reduce
-                   : how == share::halves ? kind::all_reduce_halves
-                                          : kind::reduce_scatter;
+    if (how == share::whole) how = net::collective::share_of(bytes, size());
+    const kind k = how == share::whole       ? kind::all_reduce
+                   : how == share::halves    ? kind::all_reduce_halves
+                   : how == share::exchanged ? kind::all_reduce_exchanged
+                                             : kind::reduce_scatter;
     using result = net::collective::combined_in_place<Values, Op>;
     return start<R>(k, bytes > net::collective::most_light_bytes, result{std::move(values), std::move(op)},
                     [&](auto& c) { net::collective::combine_elements(c, c.result().memory(), how); });

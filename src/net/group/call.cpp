@@ -144,10 +144,20 @@ void deliver_raw(node& n, locality_id from, std::span<const std::byte> message) 
 }
 
 const char* name_of(kind k) noexcept {
-  static constexpr const char* names[] = {
-      "nothing",       "barrier", "broadcast",  "reduce",         "all_reduce",     "gather",
-      "all_gather",    "scatter", "all_to_all", "inclusive_scan", "exclusive_scan", "all_reduce of many elements",
-      "reduce_scatter"};
+  static constexpr const char* names[] = {"nothing",
+                                          "barrier",
+                                          "broadcast",
+                                          "reduce",
+                                          "all_reduce",
+                                          "gather",
+                                          "all_gather",
+                                          "scatter",
+                                          "all_to_all",
+                                          "inclusive_scan",
+                                          "exclusive_scan",
+                                          "all_reduce of many elements",
+                                          "all_reduce of large blocks",
+                                          "reduce_scatter"};
   const auto i = static_cast<std::size_t>(k);
   return i < std::size(names) ? names[i] : "unknown";
 }

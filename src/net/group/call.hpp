@@ -179,6 +179,7 @@ enum class kind : std::uint16_t {
   inclusive_scan,
   exclusive_scan,
   all_reduce_halves,
+  all_reduce_exchanged,
   reduce_scatter
 };
 inline constexpr kind last_kind = kind::reduce_scatter;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "net/group/reduction_tree.hpp"
 
@@ -85,23 +87,67 @@ class parts {
 
 payload copy_of(const elements& e) { return payload(std::span<const std::byte>(e.data, e.bytes())); }
 
-}  // namespace
-
-void check_equal(std::size_t left, std::size_t right) {
-  if (left != right)
-    throw std::logic_error(fmt::format(
-        "an elementwise operation of vectors of {} and {} elements: all members pass vectors of the same size", left,
-        right));
+// One of n blocks of elements, whose sizes differ by at most one element.
+elements block_of(const elements& all, unsigned n, unsigned i) {
+  const auto begin = [&](std::size_t k) { return all.count / n * k + std::min(k, all.count % n); };
+  return {all.data + begin(i) * all.each_bytes, begin(i + 1) - begin(i), all.each_bytes};
 }
 
-void copy_elements(const payload& from, elements to) {
-  if (from.size() != to.bytes()) wrong_size(to.bytes(), from.size(), to.each_bytes);
-  if (to.bytes() != 0) std::memcpy(to.data, from.data(), to.bytes());
+// Combines the elements of all ranks, given by the memory of each, in the tree. The result is in the caller's.
+void combine_ranks(call& c, std::span<std::byte* const> of_rank, std::size_t bytes) {
+  std::byte* const mine = of_rank[c.rank()];
+  const auto combined = [&](std::byte* left, std::byte* right) {
+    const bool into_right = right == mine;
+    c.combine_elements(into_right ? right : left, into_right ? left : right, bytes, into_right);
+    return into_right ? right : left;
+  };
+  const tree t(c.size());
+  std::vector<std::byte*> at;
+  for (unsigned place = 0; place < t.places; ++place) {
+    const unsigned r = t.rank_at(place);
+    at.push_back(r < t.paired ? combined(of_rank[r], of_rank[r + 1]) : of_rank[r]);
+  }
+  for (; at.size() > 1; at.resize(at.size() / 2))
+    for (std::size_t i = 0; i < at.size() / 2; ++i) at[i] = combined(at[2 * i], at[2 * i + 1]);
+}
+
+// Round 0: each rank receives its block from all others, and combines it; round 1: it sends the result to all others.
+// A rank whose number of elements differs has at least one block of another size, whose rank notices it, and sends no
+// result. Limits how many sends go before receives, as exchange_all() does.
+algorithm exchange_blocks(call& c, elements mine) {
+  constexpr unsigned most_ahead = 8;
+  const unsigned n = c.size(), r = c.rank();
+  const elements here = block_of(mine, n, r);
+  std::vector<payload> received(n);
+  payload result;
+  for (std::uint16_t round = 0; round < 2; ++round) {
+    for (unsigned i = 1, sent = 1; i < n; ++i) {
+      for (; sent < n && sent < i + most_ahead; ++sent) {
+        const unsigned to = (r + sent) % n;
+        c.send(to, round, round == 0 ? copy_of(block_of(mine, n, to)) : result);
+      }
+      const unsigned from = (r + n - i) % n;
+      payload p = co_await c.from(from, round);
+      if (round == 1) {
+        copy_elements(p, block_of(mine, n, from));
+      } else {
+        if (p.size() != here.bytes()) wrong_size(here.bytes(), p.size(), mine.each_bytes);
+        received[from] = std::move(p);
+      }
+    }
+    if (round == 1) break;
+    std::vector<std::byte*> of_rank;
+    for (unsigned i = 0; i < n; ++i) of_rank.push_back(i == r ? here.data : received[i].data());
+    combine_ranks(c, of_rank, here.bytes());
+    received.clear();
+    result = copy_of(here);
+  }
+  c.finish(std::span<payload>());
 }
 
 // Members with different numbers of elements notice it. All pairs exchange both halves of their parts, so if all
 // payloads have the expected sizes, the parts of both have equal sizes; hence the sums of all parts are equal, too.
-algorithm combine_elements(call& c, elements mine, share how) {
+algorithm combine_halves(call& c, elements mine, share how) {
   const tree t(c.size());
   const parts all(mine, t, c.size(), how);
   const unsigned r = c.rank(), place = t.place_of(r);
@@ -132,6 +178,24 @@ algorithm combine_elements(call& c, elements mine, share how) {
   }
   if (leads) c.send(r + 1, result_step, copy_of(all.result_of(r + 1)));
   c.finish(std::span<payload>());
+}
+
+}  // namespace
+
+void check_equal(std::size_t left, std::size_t right) {
+  if (left != right)
+    throw std::logic_error(fmt::format(
+        "an elementwise operation of vectors of {} and {} elements: all members pass vectors of the same size", left,
+        right));
+}
+
+void copy_elements(const payload& from, elements to) {
+  if (from.size() != to.bytes()) wrong_size(to.bytes(), from.size(), to.each_bytes);
+  if (to.bytes() != 0) std::memcpy(to.data, from.data(), to.bytes());
+}
+
+algorithm combine_elements(call& c, elements mine, share how) {
+  return how == share::exchanged ? exchange_blocks(c, mine) : combine_halves(c, mine, how);
 }
 
 }  // namespace plx::net::collective

@@ -6,6 +6,7 @@
 // Thread safety: as net/group/call.hpp says. Example: net/group/test/elements_test.cpp
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <span>
@@ -41,19 +42,27 @@ struct elements {
 
 /// How combine_elements() divides the work.
 enum class share {
-  whole,   ///< log2(n) messages of all elements: recursive doubling
-  halves,  ///< twice the elements in all, in 2 log2(n) messages: recursive halving, then doubling
-  blocks   ///< recursive halving only: the combined elements of block `rank` of n equal ones on each rank
+  whole,      ///< log2(n) messages of all elements: recursive doubling
+  halves,     ///< twice the elements in all, in 2 log2(n) messages: recursive halving, then doubling
+  exchanged,  ///< twice the elements in all, in 2 (n - 1) messages: each rank combines one of n blocks for all
+  blocks      ///< recursive halving only: the combined elements of block `rank` of n equal ones on each rank
 };
 
-/// Whether an all-reduce of that many bytes uses share::halves. With two places, both shares send the same number of
-/// bytes.
-[[nodiscard]] constexpr bool divides(std::size_t bytes, unsigned members) noexcept {
-  return bytes >= large_bytes && members >= 4;
+/// Blocks of at least this size are exchanged between all members.
+inline constexpr std::size_t least_exchanged_bytes = 4096;
+
+/// How an all-reduce of that many bytes is divided. With two members, whole and halves send the same number of bytes.
+/// With a number that is no power of two, halves sends more than twice the bytes, but fewer messages than exchanged.
+[[nodiscard]] constexpr share share_of(std::size_t bytes, unsigned members) noexcept {
+  if (bytes < large_bytes || members < 3) return share::whole;
+  const bool exchanges = !std::has_single_bit(members) && bytes / members >= least_exchanged_bytes;
+  return exchanges ? share::exchanged : share::halves;
 }
 
-/// All-reduce (whole, halves) and reduce-scatter (blocks), in place. Each element is combined in the tree of
+/// All-reduce (whole, halves, exchanged) and reduce-scatter (blocks), in place. Each element is combined in the tree of
 /// reduction_tree.hpp, whatever the share. With blocks, the elements of other blocks are intermediate results.
+/// Memory: exchanged keeps the blocks of all members, as many bytes as the elements; the others half of that, or all
+/// elements (whole).
 /// Errors: logic_error, on all members, if their numbers of elements differ.
 /// Source: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, LNCS 3036, page 1; the
 /// halves are those of ranks whose numbers differ in the lowest bit first, so that neighbours combine first.

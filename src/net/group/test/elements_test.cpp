@@ -96,7 +96,7 @@ void check_reduce_scatter(const communicator& all, std::size_t each, Op op, cons
   EXPECT_EQ(block(blocks), block(expected));
 }
 
-// The numbers of elements are below and above the limit of collective::divides(), and fewer than places.
+// The numbers of elements are below and above the limits of collective::share_of(), and fewer than places.
 TEST(Elements, ReductionsCombineInTheDocumentedOrder) {
   for (const unsigned n : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 9u})
     for (const std::size_t count : {0u, 1u, 5u, 600u, 8191u, 8197u}) {
@@ -117,7 +117,7 @@ TEST(Elements, ReductionsCombineInTheDocumentedOrder) {
 
 // An all-reduce of each element by itself, and one of the whole vector in one operation.
 TEST(Elements, OtherReductionsGiveTheSameBits) {
-  for (const unsigned n : {4u, 7u}) {
+  for (const unsigned n : {3u, 4u, 7u}) {
     net::test::localities all(n, 1);
     all.run_all([&] {
       const communicator c;
@@ -216,9 +216,9 @@ std::vector<sent> sent_in(unsigned n, F f) {
   return result;
 }
 
-// Each locality of 8 sends 4 + 2 + 1 and 1 + 2 + 4 eighths of the bytes. With 6, the first four are two pairs: of four
-// places, each sends 2 + 1 and 1 + 2 quarters; the first of a pair also sends the result to the second, which sends its
-// values.
+// Each locality of 8 sends 4 + 2 + 1 and 1 + 2 + 4 eighths of the bytes, each of 6 and of 3 a block to every other one,
+// twice. With 18 localities, whose blocks are too small, the first four are two pairs: of 16 places, each sends
+// 8 + 4 + 2 + 1 sixteenths, twice; the first of a pair also sends the result to the second, which sends its values.
 TEST(Elements, MessagesAndBytesOfALargeAllReduce) {
   constexpr std::size_t count = 1 << 15, bytes = count * sizeof(double), least_head = 500;
   const auto large = [](const communicator& c) {
@@ -231,13 +231,24 @@ TEST(Elements, MessagesAndBytesOfALargeAllReduce) {
     EXPECT_GE(s.bytes, bytes / 8 * 14);
     EXPECT_LE(s.bytes, bytes / 8 * 14 + 6 * least_head);
   }
-  const std::vector<sent> six = sent_in(6, large);
-  for (unsigned i = 0; i < 6; ++i) {
+  for (const unsigned n : {3u, 6u})
+    for (const sent& s : sent_in(n, large)) {
+      EXPECT_EQ(s.messages, 2 * (n - 1)) << n;
+      EXPECT_GE(s.bytes, 2 * (n - 1) * (bytes / n)) << n;
+      EXPECT_LE(s.bytes, 2 * (n - 1) * (bytes / n + least_head)) << n;
+    }
+  constexpr std::size_t fewer = 8192, fewer_bytes = fewer * sizeof(double);
+  const std::vector<sent> pairs = sent_in(18, [](const communicator& c) {
+    std::vector<double> v(fewer, 1.0);
+    c.all_reduce(std::span<double>(v), std::plus<>()).get();
+    EXPECT_EQ(v, std::vector<double>(fewer, 18));
+  });
+  for (unsigned i = 0; i < 18; ++i) {
     const bool first = i < 4 && i % 2 == 0, second = i < 4 && i % 2 != 0;
-    EXPECT_EQ(six[i].messages, first ? 5u : second ? 1u : 4u) << i;
-    const std::size_t expected = second ? bytes : bytes / 4 * 6 + (first ? bytes : 0);
-    EXPECT_GE(six[i].bytes, expected) << i;
-    EXPECT_LE(six[i].bytes, expected + 5 * least_head) << i;
+    EXPECT_EQ(pairs[i].messages, first ? 9u : second ? 1u : 8u) << i;
+    const std::size_t expected = second ? fewer_bytes : fewer_bytes / 16 * 30 + (first ? fewer_bytes : 0);
+    EXPECT_GE(pairs[i].bytes, expected) << i;
+    EXPECT_LE(pairs[i].bytes, expected + 9 * least_head) << i;
   }
   // The operation on whole vectors: three times the bytes of 8 localities.
   const auto whole = [](const communicator& c) {
@@ -297,11 +308,15 @@ TEST(Elements, DifferentNumbersOfElementsAreReportedByAllMembers) {
           c.reduce_scatter(std::span<double>(v), std::plus<>()).get();
         });
       }
-  // On both sides of the limit: half of one is the whole of the other.
-  expect_failures(4, "all members make the same calls", [](const communicator& c) {
-    std::vector<double> v(c.rank() == 1 ? 6000 : 12000);
-    c.all_reduce(std::span<double>(v), std::plus<>()).get();
-  });
+  // On both sides of a limit: half of one is the whole of the other; a block is large enough on one locality only.
+  const auto expect_other_calls = [](unsigned n, std::size_t one, std::size_t others) {
+    expect_failures(n, "all members make the same calls", [&](const communicator& c) {
+      std::vector<double> v(c.rank() == 1 ? one : others);
+      c.all_reduce(std::span<double>(v), std::plus<>()).get();
+    });
+  };
+  expect_other_calls(4, 6000, 12000);
+  expect_other_calls(17, 8600, 8800);
 }
 
 TEST(Elements, CopiesOfAnotherSizeAreErrors) {
