@@ -144,22 +144,37 @@ void deliver_raw(node& n, locality_id from, std::span<const std::byte> message) 
 }
 
 const char* name_of(kind k) noexcept {
-  static constexpr const char* names[] = {"nothing",
-                                          "barrier",
-                                          "broadcast",
-                                          "reduce",
-                                          "all_reduce",
-                                          "gather",
-                                          "all_gather",
-                                          "scatter",
-                                          "all_to_all",
-                                          "inclusive_scan",
-                                          "exclusive_scan",
-                                          "all_reduce of many elements",
-                                          "all_reduce of large blocks",
-                                          "reduce_scatter"};
-  const auto i = static_cast<std::size_t>(k);
-  return i < std::size(names) ? names[i] : "unknown";
+  switch (k) {
+    case kind::none:
+      return "nothing";
+    case kind::barrier:
+      return "barrier";
+    case kind::broadcast:
+      return "broadcast";
+    case kind::reduce:
+      return "reduce";
+    case kind::all_reduce:
+      return "all_reduce";
+    case kind::gather:
+      return "gather";
+    case kind::all_gather:
+      return "all_gather";
+    case kind::scatter:
+      return "scatter";
+    case kind::all_to_all:
+      return "all_to_all";
+    case kind::inclusive_scan:
+      return "inclusive_scan";
+    case kind::exclusive_scan:
+      return "exclusive_scan";
+    case kind::all_reduce_halves:
+      return "all_reduce of many elements, by halves";
+    case kind::all_reduce_exchanged:
+      return "all_reduce of many elements, by blocks";
+    case kind::reduce_scatter:
+      return "reduce_scatter";
+  }
+  return "unknown";
 }
 
 group::~group() { end(std::make_exception_ptr(std::runtime_error("the job ended before this collective call did"))); }
