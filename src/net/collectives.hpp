@@ -181,11 +181,12 @@ class communicator {
   /// Block rank() of `values`, which are size() blocks of equal size, combined with the same block of the other
   /// members, in place. Afterwards, the contents of other blocks are unspecified. The bits are those of all_reduce().
   /// Requires: values.size() is a multiple of size(). Cost: each member sends and receives at most the bytes of
-  /// `values` once (in pairs, as above, twice), in log2(n) messages in sequence.
+  /// `values` once, in log2(n) messages in sequence if n is a power of two; otherwise in n - 1 messages if blocks have
+  /// at least 4 KiB. With smaller ones, some send and receive them twice, in pairs as above.
   template <class T, class Op>
   future<void> reduce_scatter(std::span<T> values, Op op) const {
     check_blocks(values.size());
-    return combine_in_place<void>(values, std::move(op), net::collective::share::blocks);
+    return combine_in_place<void>(values, std::move(op), true);
   }
   /// The root's values on every rank; the root's memory is only read.
   template <class T>
@@ -278,16 +279,13 @@ class communicator {
     return f;
   }
   template <class R, class Values, class Op>
-  future<R> combine_in_place(Values values, Op op, net::collective::share how = net::collective::share::whole) const {
+  future<R> combine_in_place(Values values, Op op, bool scatters = false) const {
     using net::collective::share;
     using T = typename Values::value_type;
     net::collective::check_element<T>();
     const std::size_t bytes = values.size() * sizeof(T);
-    if (how == share::whole) how = net::collective::share_of(bytes, size());
-    const kind k = how == share::whole       ? kind::all_reduce
-                   : how == share::halves    ? kind::all_reduce_halves
-                   : how == share::exchanged ? kind::all_reduce_exchanged
-                                             : kind::reduce_scatter;
+    const share how = net::collective::share_of(bytes, size(), scatters);
+    const kind k = net::collective::kind_of(how);
     using result = net::collective::combined_in_place<Values, Op>;
     return start<R>(k, bytes > net::collective::most_light_bytes, result{std::move(values), std::move(op)},
                     [&](auto& c) { net::collective::combine_elements(c, c.result().memory(), how); });

@@ -173,6 +173,8 @@ const char* name_of(kind k) noexcept {
       return "all_reduce of many elements, by blocks";
     case kind::reduce_scatter:
       return "reduce_scatter";
+    case kind::reduce_scatter_exchanged:
+      return "reduce_scatter by blocks";
   }
   return "unknown";
 }

@@ -180,9 +180,10 @@ enum class kind : std::uint16_t {
   exclusive_scan,
   all_reduce_halves,
   all_reduce_exchanged,
-  reduce_scatter
+  reduce_scatter,
+  reduce_scatter_exchanged
 };
-inline constexpr kind last_kind = kind::reduce_scatter;
+inline constexpr kind last_kind = kind::reduce_scatter_exchanged;
 [[nodiscard]] const char* name_of(kind k) noexcept;
 
 /// The destination of a payload.

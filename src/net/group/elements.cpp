@@ -111,16 +111,16 @@ void combine_ranks(call& c, std::span<std::byte* const> of_rank, std::size_t byt
     for (std::size_t i = 0; i < at.size() / 2; ++i) at[i] = combined(at[2 * i], at[2 * i + 1]);
 }
 
-// Round 0: each rank receives its block from all others, and combines it; round 1: it sends the result to all others.
+// Round 0: each rank receives its block from all others, and combines it. Round 1: it sends the result to all others.
 // A rank whose number of elements differs has at least one block of another size, whose rank notices it, and sends no
 // result. Limits how many sends go before receives, as exchange_all() does.
-algorithm exchange_blocks(call& c, elements mine) {
+algorithm exchange_blocks(call& c, elements mine, unsigned rounds) {
   constexpr unsigned most_ahead = 8;
   const unsigned n = c.size(), r = c.rank();
   const elements here = block_of(mine, n, r);
   std::vector<payload> received(n);
   payload result;
-  for (std::uint16_t round = 0; round < 2; ++round) {
+  for (std::uint16_t round = 0; round < rounds; ++round) {
     for (unsigned i = 1, sent = 1; i < n; ++i) {
       for (; sent < n && sent < i + most_ahead; ++sent) {
         const unsigned to = (r + sent) % n;
@@ -195,7 +195,9 @@ void copy_elements(const payload& from, elements to) {
 }
 
 algorithm combine_elements(call& c, elements mine, share how) {
-  return how == share::exchanged ? exchange_blocks(c, mine) : combine_halves(c, mine, how);
+  if (how == share::exchanged) return exchange_blocks(c, mine, 2);
+  if (how == share::exchanged_blocks) return exchange_blocks(c, mine, 1);
+  return combine_halves(c, mine, how);
 }
 
 }  // namespace plx::net::collective

@@ -42,27 +42,35 @@ struct elements {
 
 /// How combine_elements() divides the work.
 enum class share {
-  whole,      ///< log2(n) messages of all elements: recursive doubling
-  halves,     ///< twice the elements in all, in 2 log2(n) messages: recursive halving, then doubling
-  exchanged,  ///< twice the elements in all, in 2 (n - 1) messages: each rank combines one of n blocks for all
-  blocks      ///< recursive halving only: the combined elements of block `rank` of n equal ones on each rank
+  whole,            ///< log2(n) messages of all elements: recursive doubling
+  halves,           ///< twice the elements in all, in 2 log2(n) messages: recursive halving, then doubling
+  exchanged,        ///< twice the elements in all, in 2 (n - 1) messages: each rank combines one of n blocks for all
+  blocks,           ///< recursive halving only: the combined elements of block `rank` of n equal ones on each rank
+  exchanged_blocks  ///< the same result in n - 1 messages, without the second half of `exchanged`
 };
 
 /// Blocks of at least this size are exchanged between all members.
 inline constexpr std::size_t least_exchanged_bytes = 4096;
 
-/// How an all-reduce of that many bytes is divided. With two members, whole and halves send the same number of bytes.
-/// With a number that is no power of two, halves sends more than twice the bytes, but fewer messages than exchanged.
-[[nodiscard]] constexpr share share_of(std::size_t bytes, unsigned members) noexcept {
-  if (bytes < large_bytes || members < 3) return share::whole;
+/// How an all-reduce, or a reduce-scatter, of that many bytes is divided. With two members, whole and halves send the
+/// same number of bytes. With a number that is no power of two, halves and blocks send more bytes than the exchanges,
+/// but fewer messages.
+[[nodiscard]] constexpr share share_of(std::size_t bytes, unsigned members, bool scatters) noexcept {
   const bool exchanges = !std::has_single_bit(members) && bytes / members >= least_exchanged_bytes;
+  if (scatters) return exchanges ? share::exchanged_blocks : share::blocks;
+  if (bytes < large_bytes || members < 3) return share::whole;
   return exchanges ? share::exchanged : share::halves;
 }
 
-/// All-reduce (whole, halves, exchanged) and reduce-scatter (blocks), in place. Each element is combined in the tree of
-/// reduction_tree.hpp, whatever the share. With blocks, the elements of other blocks are intermediate results.
-/// Memory: exchanged keeps the blocks of all members, as many bytes as the elements; the others half of that, or all
-/// elements (whole).
+[[nodiscard]] constexpr kind kind_of(share how) noexcept {
+  constexpr kind kinds[] = {kind::all_reduce, kind::all_reduce_halves, kind::all_reduce_exchanged, kind::reduce_scatter,
+                            kind::reduce_scatter_exchanged};
+  return kinds[static_cast<std::size_t>(how)];
+}
+
+/// All-reduce (whole, halves, exchanged) and reduce-scatter (the others), in place. Each element is combined in the
+/// tree of reduction_tree.hpp, whatever the share. After a reduce-scatter the elements of other blocks are unspecified.
+/// Memory: the exchanges keep a block of every member, together as many bytes as the elements.
 /// Errors: logic_error, on all members, if their numbers of elements differ.
 /// Source: R. Rabenseifner, "Optimization of collective reduction operations", ICCS 2004, LNCS 3036, page 1; the
 /// halves are those of ranks whose numbers differ in the lowest bit first, so that neighbours combine first.
