@@ -95,8 +95,10 @@ void die_at_start(int victim, std::string_view when, double deadline_s) {
   if (when != "at-once") {
     if (auto started = net::find_bootstrap(name, deadline_s)) start = std::move(*started);
   }
-  if (start != nullptr && when == "met")
-    static_cast<void>(net::detail::exchange_job_info(*start, net::properties_here("", "").bytes(), deadline_s));
+  if (start != nullptr && (when == "met" || when == "wrong")) {
+    const std::string problem = when == "wrong" ? "an option is wrong" : "";
+    static_cast<void>(net::detail::exchange_job_info(*start, net::properties_here("", problem).bytes(), deadline_s));
+  }
   if (start != nullptr && when == "connected") {
     try {
       static_cast<void>(net::start_together(name, start, net::properties_here("", ""), deadline_s));

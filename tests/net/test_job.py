@@ -267,6 +267,18 @@ def test_a_wrong_option_beside_a_missing_process(transport, victim, wrong, when)
     assert sum("at the start" in line for line in errors) == missed, errors
 
 
+# The others know the wrong option of a process that was killed before it could report it.
+@TRANSPORTS
+@pytest.mark.parametrize("victim", [0, 2])
+def test_a_wrong_option_of_a_process_that_is_killed_is_reported_by_the_others(transport, victim):
+    dies = (PROGRAM, "die-at-start", victim, "wrong")
+    survives = ("bash", "-c", '"$0" "$@"; echo "code $?"', *dies)
+    parts = [part for i in range(3) for part in (":", "-n", 1, *(dies if i == victim else survives))][1:]
+    _, output, errors = started("--enable-recovery", *parts, PLX_TRANSPORT=transport, PLX_CHECK_START_DEADLINE="5")
+    assert output.splitlines() == ["code 2"] * 2, (output, errors)
+    assert errors == ["job_check: an option is wrong"] * 2, errors
+
+
 # A second job must not start MPI while the thread of the first one still does.
 def test_a_second_job_after_an_abandoned_start_of_mpi():
     parts = [part for i in range(2) for part in (":", "-n", 1, PROGRAM, "die-at-start", 1, "at-once", "twice")][1:]
