@@ -211,15 +211,12 @@ algorithm deal(call& c, std::vector<payload> all, unsigned root) {
   c.finish(std::move(known[c.rank()]));
 }
 
-// Limits how many sends go before receives: otherwise a late rank keeps a payload of every other one, instead of those
-// of some 4 sqrt(n).
 algorithm exchange_all(call& c, std::vector<payload> all) {
-  constexpr unsigned most_ahead = 8;
   const unsigned n = c.size(), r = c.rank();
   std::vector<payload> received(n);
   received[r] = std::move(all.at(r));
   for (unsigned i = 1, sent = 1; i < n; ++i) {
-    for (; sent < n && sent < i + most_ahead; ++sent) {
+    for (; sent < n && sent < i + most_unreceived; ++sent) {
       const unsigned to = (r + sent) % n;
       c.send(to, 0, std::exchange(all.at(to), {}));
     }

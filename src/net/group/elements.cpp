@@ -113,16 +113,15 @@ void combine_ranks(call& c, std::span<std::byte* const> of_rank, std::size_t byt
 
 // Round 0: each rank receives its block from all others, and combines it. Round 1: it sends the result to all others.
 // A rank whose number of elements differs has at least one block of another size, whose rank notices it, and sends no
-// result. Limits how many sends go before receives, as exchange_all() does.
+// result.
 algorithm exchange_blocks(call& c, elements mine, unsigned rounds) {
-  constexpr unsigned most_ahead = 8;
   const unsigned n = c.size(), r = c.rank();
   const elements here = block_of(mine, n, r);
   std::vector<payload> received(n);
   payload result;
   for (std::uint16_t round = 0; round < rounds; ++round) {
     for (unsigned i = 1, sent = 1; i < n; ++i) {
-      for (; sent < n && sent < i + most_ahead; ++sent) {
+      for (; sent < n && sent < i + most_unreceived; ++sent) {
         const unsigned to = (r + sent) % n;
         c.send(to, round, round == 0 ? copy_of(block_of(mine, n, to)) : result);
       }

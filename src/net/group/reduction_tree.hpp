@@ -21,4 +21,8 @@ struct tree {
 /// Steps of algorithms; those of the loops over a tree begin at 0.
 inline constexpr std::uint16_t pair_step = 1000, result_step = 1001, apart_step = 1002, ring_step = 2000;
 
+/// How many payloads a rank sends to others before it receives as many: otherwise a late rank would keep a payload of
+/// every other one, instead of those of some 4 sqrt(n).
+inline constexpr unsigned most_unreceived = 8;
+
 }  // namespace plx::net::collective
