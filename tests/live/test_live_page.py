@@ -297,10 +297,9 @@ def test_the_parent_of_a_slice_is_named_and_marked(page, run):
     found = None
     for _ in range(100):  # the first slices of a task that have been recorded with their parents
         page.value("choose(null, 0, 0)")
-        page.wait("timeline.rows.some(r => r.pieces.some(p => p[3] === 1))")
-        page.value("(() => { const k = timeline.rows.findIndex(r => r.pieces.some(p => p[3] === 1)), i = timeline.rows[k].pieces.findLastIndex(p => p[3] === 1);"
-                   " choose([k, i], 9, 9); })()")
-        time.sleep(0.5)
+        page.wait("(() => { const k = timeline.rows.findIndex(r => r.pieces.some(p => p[3] === 1)); if (k < 0) return false;"
+                  " choose([k, timeline.rows[k].pieces.findLastIndex(p => p[3] === 1)], 9, 9); window.asked_of = timeline; return true; })()")
+        page.wait("parent_of !== null || timeline !== asked_of || chosen === null")  # the answer, or a newer timeline
         found = page.value("parent_of && parent_of.parent && parent_of.parent.name && document.querySelector('#tip').textContent")
         if found:
             break

@@ -3,11 +3,14 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "control/policy.hpp"
@@ -85,12 +88,16 @@ TEST_F(Ranges, EachSliceOfATaskIsARangeOfItsThread) {
 
 TEST_F(Ranges, PoliciesGetEventsToo) {
   plx::runtime rt(options("nvtx"));
-  int ends = 0;
+  std::atomic<int> ends = 0;
   {
     auto keep = rt.policies().on_event({.name = "counts"},
                                        plx::probe::event_filter::of({plx::probe::task_event_kind::stop}, {leaf.name}),
                                        [&](plx::probe::policy_context&) { ++ends; });
     work(rt);
+    // The end of a task is reported after its result is ready.
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (ends < 256 + 50 && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   EXPECT_EQ(ends, 256 + 50);
   (void)events();

@@ -307,10 +307,14 @@ TEST_F(SliceAndParent, TheParentIsTheLastSliceOfTheCauseBeforeTheSlice) {
   record(0, a, 0.3, 0.3, 70, 0);
   record(0, a, 0.7, 0.1, 70, 0);  // later than its child
   record(1, b, 0.35, 0.1, 71, 70);
-  EXPECT_EQ(at(1, 0.4),
-            "{\"slice\":{\"task\":\"71\",\"name\":\"timeline.b\",\"key\":17,\"length\":100000.000},\"several\":false,"
-            "\"join\":false,\"parent\":{\"task\":\"70\",\"name\":\"timeline.a\",\"worker\":0,\"begin\":300000.000,"
-            "\"length\":300000.000}}");
+  const auto us = [](ticks t) { return fmt::format("{:.3f}", seconds(t) * 1e6); };  // of whole ticks
+  const trace_slice child = slice(b, 0.35, 0.1), parent = slice(a, 0.3, 0.3);
+  EXPECT_EQ(
+      at(1, 0.4),
+      fmt::format("{{\"slice\":{{\"task\":\"71\",\"name\":\"timeline.b\",\"key\":17,\"length\":{}}},\"several\":false,"
+                  "\"join\":false,\"parent\":{{\"task\":\"70\",\"name\":\"timeline.a\",\"worker\":0,\"begin\":{},"
+                  "\"length\":{}}}}}",
+                  us(child.end - child.begin), us(parent.begin - begin), us(parent.end - parent.begin)));
   EXPECT_EQ(at(1, 0.46), "{\"slice\":null}");
   EXPECT_EQ(at(7, 0.4), "{\"slice\":null}") << "no such worker";
 }
