@@ -55,7 +55,16 @@ void expect(bool right, const std::string& what) {
   if (!right) throw std::logic_error(what);
 }
 
-void store_for_ever(memory_checkpoint& copies, int& stored) {
+// From another thread, so that the signal arrives at an arbitrary point.
+void be_killed_in(int after_ms) {
+  std::thread([after_ms] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
+    kill(getpid(), SIGKILL);
+  }).detach();
+}
+
+// The victim is killed after it has stored once.
+void store_for_ever(memory_checkpoint& copies, int& stored, locality_id victim, int after_ms) {
   const communicator all;
   partitioned_vector<double> numbers("before", vector_size);
   for (int version = 1;; ++version) {
@@ -68,6 +77,7 @@ void store_for_ever(memory_checkpoint& copies, int& stored) {
     mine.add("numbers", numbers);
     copies.store(all, mine);
     stored = version;
+    if (version == 1 && find_here() == victim) be_killed_in(after_ms);
   }
 }
 
@@ -96,13 +106,8 @@ void check_restored(const memory_checkpoint& copies, unsigned n, int stored) {
 void store_until_killed(locality_id victim, int after_ms) {
   int stored = 0;
   memory_checkpoint copies("slabs");
-  if (find_here() == victim)  // from another thread, so that the signal arrives at an arbitrary point
-    std::thread([after_ms] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(after_ms));
-      kill(getpid(), SIGKILL);
-    }).detach();
   try {
-    store_for_ever(copies, stored);
+    store_for_ever(copies, stored, victim, after_ms);
   } catch (const locality_lost& e) {
     expect(e.which() == victim, "another locality is lost");
   }

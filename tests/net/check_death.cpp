@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -167,8 +168,7 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
   t.come.assign(job.size(), progress_of_one::nothing);
   carrier.start(t);
   static traffic all(job, carrier);
-  const double died = plx::monotonic_seconds() + 1;
-  if (job.here() == who && !while_writing) kill_in_a_second();
+  double died = std::numeric_limits<double>::infinity();
   const auto go_on_until = [&](auto done, double limit_s) {
     const double until = plx::monotonic_seconds() + limit_s;
     while (!done() && plx::monotonic_seconds() < until) {
@@ -176,6 +176,10 @@ int check_death(plx::net::bootstrap& job, plx::net::transport& carrier, locality
       all.go_on();
     }
   };
+  // The victim dies a second after all others have connected to each other.
+  if (job.here() == who) go_on_until([&] { return std::count(t.heads.begin(), t.heads.end(), 0u) == 1; }, timeout_s);
+  died = plx::monotonic_seconds() + 1;
+  if (job.here() == who && !while_writing) kill_in_a_second();
   // A locality that crashes while it writes also ends the next one, which then loses all others.
   const std::size_t losses = !while_writing ? 1 : job.here() == (who + 1) % job.size() ? job.size() - 1 : 2;
   go_on_until([&] { return t.losses.size() >= losses; }, timeout_s);

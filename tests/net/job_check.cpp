@@ -98,6 +98,7 @@ void die_at_start(int victim, std::string_view when, double deadline_s) {
   if (start != nullptr && (when == "met" || when == "wrong")) {
     const std::string problem = when == "wrong" ? "an option is wrong" : "";
     static_cast<void>(net::detail::exchange_job_info(*start, net::properties_here("", problem).bytes(), deadline_s));
+    std::this_thread::sleep_for(std::chrono::seconds(2));  // the others receive all data of the exchange
   }
   if (start != nullptr && when == "connected") {
     try {

@@ -182,9 +182,11 @@ def signal_all(processes, which):
 
 def is_active(process) -> bool:
     """Whether a thread of the process is not stopped."""
-    return any(
-        stat.read_text().rsplit(")", 1)[1].split()[0] not in "TtZX" for stat in Path(f"/proc/{process}/task").glob("*/stat")
-    )
+    for stat in Path(f"/proc/{process}/task").glob("*/stat"):
+        with contextlib.suppress(OSError):  # the thread has ended meanwhile
+            if stat.read_text().rsplit(")", 1)[1].split()[0] not in "TtZX":
+                return True
+    return False
 
 
 def test_killed_processes_with_distributed_functions_continue_on_another_number(folder):

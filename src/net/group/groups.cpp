@@ -175,8 +175,12 @@ void groups::peer_lost(locality_id which) {
     const spin_guard guard(lock_);
     for (const auto& [id, g] : all_) hit.push_back(g);
   }
-  for (const auto& g : hit)
-    if (g->has(which)) g->fail(node_.loss_of(which));
+  // A locality that has failed because of another loss may be given up before that one: the first loss is reported.
+  const locality_id first = node_.cause_of_loss(which).first;
+  for (const auto& g : hit) {
+    if (!g->has(which)) continue;
+    g->fail(node_.loss_of(first < node_.size() && g->has(first) && node_.is_lost(first) ? first : which));
+  }
 }
 
 }  // namespace plx::net::collective

@@ -237,8 +237,8 @@ result<std::unique_ptr<bootstrap>> make_pmix_bootstrap(double deadline_s) try {
   if (opened.wait_for(std::chrono::duration<double>(deadline_s)) != std::future_status::ready) {
     abandoned = true;  // two threads must not start PMIx at the same time
     return error{
-        fmt::format("PMIX_RANK is set, but the launcher that set it has not answered within {:g} s; start "
-                    "with mpirun or srun again, or set PLX_TRANSPORT=alone to run this process alone",
+        fmt::format("PMIX_RANK is set, but the launcher that set it has not answered at the start within {:g} s; "
+                    "start with mpirun or srun again, or set PLX_TRANSPORT=alone to run this process alone",
                     deadline_s)};
   }
   const auto s = opened.get();

@@ -138,7 +138,7 @@ TEST_F(FindTransport, ALauncherThatDoesNotAnswerIsReported) {
         std::exit(2);  // also while PMIx_Init has not returned
       },
       testing::ExitedWithCode(2),
-      "PMIX_RANK is set, but the launcher that set it has not answered within 0.1 s; start with mpirun.*\n"
+      "PMIX_RANK is set, but the launcher that set it has not answered at the start within 0.1 s; start with mpirun.*\n"
       "PMIx cannot be started: an earlier start.*|cannot load PMIx|built without it|PMIx_Init failed");
   close(listener);
 }
