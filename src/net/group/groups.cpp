@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/text.hpp"
+#include "net/core/failure.hpp"
 
 namespace plx::net::collective {
 
