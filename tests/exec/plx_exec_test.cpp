@@ -170,7 +170,8 @@ TEST(PlxExec, AChildOfForkIsNotMeasured) {
 }
 
 TEST(PlxExec, ChildrenOfForksWhileLocksAreContendedDoNotHang) {
-  const outcome o = run("exec timeout --signal=KILL 1200 %BIN%/plx-exec -q -o " + fresh_folder() + " %BIN%/locks forks");
+  const outcome o =
+      run("exec timeout --signal=KILL 1200 %BIN%/plx-exec -q -o " + fresh_folder() + " %BIN%/locks forks");
   EXPECT_EQ(o.exit_code, 0) << o.err;
   EXPECT_THAT(o.out, HasSubstr("100 of 100 children ended"));
 }
