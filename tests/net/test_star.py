@@ -188,7 +188,7 @@ def test_a_full_disk_at_one_of_four_ends_all(folder):
 
 
 def test_a_full_disk_at_the_last_mesh_file_is_no_finished_run(folder):
-    steps = ["--set", "run.max_steps=400", "--set", "run.t_end=10", "--set", "output.checkpoint_at_end=false"]
+    steps = ["--set", "run.max_steps=200", "--set", "run.t_end=10", "--set", "output.checkpoint_at_end=false"]
     steps += ["--set", "output.mesh_at_start=false", "--set", "output.counters_interval_s=0"]
     words = ["in.toml", "--out", "out", "--quiet", "--threads", 1, *steps]
     job = start(command(4, PROGRAM, *words), env=environment())
@@ -201,7 +201,7 @@ def test_a_full_disk_at_the_last_mesh_file_is_no_finished_run(folder):
     assert job.returncode != 0 and len(lines) == 1, errors
     assert "locality 2: cannot write" in lines[0] and "/mesh/" in lines[0] and "File too large" in lines[0], lines
     assert json.loads(Path("out/run.json").read_text())["status"] == "failed"
-    assert len(history.read_text().splitlines()) == 1 + 401
+    assert len(history.read_text().splitlines()) == 1 + 201
     assert not [path for path in Path("out/mesh").rglob("*") if path.is_file()]
 
 
