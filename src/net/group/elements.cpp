@@ -139,14 +139,14 @@ algorithm exchange_blocks(call& c, elements mine, unsigned rounds) {
     for (unsigned i = 0; i < n; ++i) of_rank.push_back(i == r ? here.data : received[i].data());
     combine_ranks(c, of_rank, here.bytes());
     received.clear();
-    result = copy_of(here);
+    if (rounds == 2) result = copy_of(here);
   }
   c.finish(std::span<payload>());
 }
 
 // Members with different numbers of elements notice it. All pairs exchange both halves of their parts, so if all
 // payloads have the expected sizes, the parts of both have equal sizes; hence the sums of all parts are equal, too.
-algorithm combine_halves(call& c, elements mine, share how) {
+algorithm combine_pairs(call& c, elements mine, share how) {
   const tree t(c.size());
   const parts all(mine, t, c.size(), how);
   const unsigned r = c.rank(), place = t.place_of(r);
@@ -196,7 +196,7 @@ void copy_elements(const payload& from, elements to) {
 algorithm combine_elements(call& c, elements mine, share how) {
   if (how == share::exchanged) return exchange_blocks(c, mine, 2);
   if (how == share::exchanged_blocks) return exchange_blocks(c, mine, 1);
-  return combine_halves(c, mine, how);
+  return combine_pairs(c, mine, how);
 }
 
 }  // namespace plx::net::collective

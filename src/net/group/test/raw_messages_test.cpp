@@ -10,6 +10,7 @@
 
 #include "base/test/timeout_test.hpp"
 #include "net/collectives.hpp"
+#include "net/core/failure.hpp"
 #include "net/error.hpp"
 #include "net/locality.hpp"
 #include "net/parcels/message_log.hpp"
@@ -327,6 +328,24 @@ TEST(RawMessages, MessagesWrittenBeforeALossCount) {
     net::node_here().get<net::collective::groups>().peer_lost(1);  // before this worker polls
     EXPECT_EQ(value.get(), 7);
     EXPECT_THROW(all.broadcast(0, 1).get(), locality_lost);
+  });
+}
+
+// 1 has failed because of the loss of 2, and is given up before 2 is.
+TEST(RawMessages, AGroupReportsTheFirstLoss) {
+  neighbours near(3);
+  near.all.run(0, [&] {
+    net::node& here = net::node_here();
+    auto value = communicator().all_reduce(1, std::plus<>());
+    here.give_up(1, net::loss_cause{2, false, "declared lost by the test"});
+    here.give_up(2, "declared lost by the test");
+    here.get<net::collective::groups>().peer_lost(1);  // as a worker does that has not yet processed the loss of 2
+    try {
+      value.get();
+      ADD_FAILURE() << "no error";
+    } catch (const locality_lost& e) {
+      EXPECT_EQ(e.which(), 2u) << e.what();
+    }
   });
 }
 
