@@ -43,8 +43,8 @@ void scheduler::wake_one() noexcept {
   {
     spin_guard guard(sleep_lock_);
     if (sleeping_.empty()) return;
-    // Wake the worker with the latest deadline, so that another one still watches the timers; break ties by the most
-    // recently parked.
+    // Wake the worker with the latest deadline, so that another one still watches the timers; break ties by the one
+    // that fell asleep last.
     auto chosen = sleeping_.begin();
     for (auto it = chosen + 1; it != sleeping_.end(); ++it)
       if ((*it)->sleeps_until >= (*chosen)->sleeps_until) chosen = it;
