@@ -43,6 +43,7 @@ node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned
       transport_(std::move(t)),
       here_(here),
       size_(localities),
+      actions_(all_actions()),
       port_(rt.get_scheduler(), *transport_, here, localities),
       traffic_(localities),
       locks_(std::make_unique<locks>()) {

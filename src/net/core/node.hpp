@@ -191,7 +191,12 @@ class node final : private receiver {
   void note_done(locality_id from) noexcept { traffic_[from].done.fetch_add(1, std::memory_order_release); }
   /// The task of this call begins, or the call was dropped: its credits go back to its sender. Once per call.
   void note_begun(const request& q) noexcept {
-    if (q.credits != 0) return_credits(q.from, q.credits);
+    if (q.credits != 0) {
+      traffic& t = traffic_[q.from];
+      const std::uint64_t begun = t.begun.fetch_add(q.credits, std::memory_order_relaxed) + q.credits;
+      if (begun >= t.reported.load(std::memory_order_relaxed) + port_.credits_per_report()) [[unlikely]]
+        report_credits(q.from, begun);
+    }
     if (q.held != 0) [[unlikely]]
       held_pages_.fetch_sub(q.held, std::memory_order_relaxed);
   }
@@ -235,8 +240,13 @@ class node final : private receiver {
   bool take(locality_id from, const arrived_parcel& p, wire_reader& r, arriving* later, std::uint32_t held) noexcept;
   void drop_parcel(locality_id from, const arrived_parcel& p, std::uint64_t bytes, std::uint32_t held,
                    const char* why) noexcept;
-  [[nodiscard]] std::uint32_t credits_of(const parcel_header& h, std::uint64_t bytes) const noexcept;
-  void return_credits(locality_id to, std::uint64_t n) noexcept;
+  /// Null if there is no such action, and for replies.
+  [[nodiscard]] const action_entry* action_of(const parcel_header& h) const noexcept {
+    return h.action != 0 && h.action < actions_.size() ? actions_[h.action] : nullptr;
+  }
+  [[nodiscard]] std::uint32_t credits_of(const action_entry* e, const parcel_header& h,
+                                         std::uint64_t bytes) const noexcept;
+  void report_credits(locality_id to, std::uint64_t begun) noexcept;
   static constexpr std::uint64_t page_bytes = 4096;
   [[nodiscard]] static constexpr std::uint64_t pages_of(std::uint64_t bytes) noexcept {
     return bytes / page_bytes + (bytes % page_bytes != 0);
@@ -252,6 +262,7 @@ class node final : private receiver {
   std::unique_ptr<transport> transport_;
   const locality_id here_;
   const unsigned size_;
+  const std::span<const action_entry* const> actions_;
   parcel_port port_;
   reply_table replies_;
   struct traffic {

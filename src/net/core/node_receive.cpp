@@ -120,12 +120,10 @@ void node::start(parcel_task* t, const action_entry& action, locality_id from) n
 }
 
 // The credits of a call that becomes a task; the sender computes the same (send_values()).
-std::uint32_t node::credits_of(const parcel_header& h, std::uint64_t bytes) const noexcept {
-  const auto actions = all_actions();
-  if (h.action == 0 || h.action >= actions.size()) return 0;
-  const action_entry& e = *actions[h.action];
+std::uint32_t node::credits_of(const action_entry* e, const parcel_header& h, std::uint64_t bytes) const noexcept {
+  if (e == nullptr || e->direct || e->control) return 0;
   if ((h.flags & forwarded) != 0) bytes += caller_bytes;
-  return e.direct || e.control ? 0 : static_cast<std::uint32_t>(port_.credits_for(bytes));
+  return static_cast<std::uint32_t>(port_.credits_for(bytes));
 }
 
 void node::share_memory(unsigned localities) noexcept { bound_received(most_bytes() / 8 / std::max(localities, 1u)); }
@@ -137,7 +135,7 @@ locality_id node::caller_of(const arrived_parcel& p) const noexcept {
 // A call's part of the receive budget. The data of replies and of direct actions do not count: waiting callers bound
 // the former, and the latter are not queued.
 std::uint32_t node::held_by(const parcel_header& h, std::uint64_t bytes) const noexcept {
-  if (credits_of(h, 0) == 0) return 0;
+  if (credits_of(action_of(h), h, 0) == 0) return 0;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(pages_of(bytes), ~std::uint32_t{0}));
 }
 
@@ -153,10 +151,9 @@ bool node::has_room(std::span<const std::byte> head, std::uint64_t bytes, bool o
 
 // Invariant: when no thread is inside, less than a quarter of the credits has not been reported. So a sender without
 // credits gets a report when all its calls have begun.
-void node::return_credits(locality_id to, std::uint64_t n) noexcept {
+void node::report_credits(locality_id to, std::uint64_t begun) noexcept {
   traffic& t = traffic_[to];
-  const std::uint64_t begun = t.begun.fetch_add(n, std::memory_order_relaxed) + n;
-  const std::uint64_t least = std::max<std::uint64_t>(port_.credits() / 4, 1);
+  const std::uint64_t least = port_.credits_per_report();
   std::uint64_t reported = t.reported.load(std::memory_order_relaxed);
   do {
     if (begun < reported + least) return;  // or another thread has reported these as well
@@ -182,10 +179,10 @@ bool node::take(locality_id from, const arrived_parcel& p, wire_reader& r, arriv
       answer->complete();
     return true;
   }
-  const auto actions = all_actions();
-  const bool known = h.action < actions.size() && (!p.is_forwarded() || p.caller < size_);
-  const request q{this, from, credits_of(h, r.left_with_pieces()), h.reply, h.action, caller_of(p), held};
-  parcel_task* t = known ? actions[h.action]->decode(r, q) : nullptr;
+  const action_entry* e = action_of(h);
+  const bool known = e != nullptr && (!p.is_forwarded() || p.caller < size_);
+  const request q{this, from, credits_of(e, h, r.left_with_pieces()), h.reply, h.action, caller_of(p), held};
+  parcel_task* t = known ? e->decode(r, q) : nullptr;
   if (t == nullptr) {
     if (!known) note_begun(q);  // decode() has done so
     if (h.reply != 0)
@@ -197,7 +194,7 @@ bool node::take(locality_id from, const arrived_parcel& p, wire_reader& r, arriv
   if (later != nullptr)
     later->task = t;
   else
-    start(t, *actions[h.action], from);
+    start(t, *e, from);
   return true;
 }
 
@@ -230,11 +227,11 @@ void node::drop_parcel(locality_id from, const arrived_parcel& p, std::uint64_t 
       answer->fail(std::make_exception_ptr(remote_error(from, std::string("(the result was dropped: ") + why + ")")));
     return;
   }
-  const auto actions = all_actions();
-  const bool known = h.action < actions.size();
-  const request q{this, from, credits_of(h, bytes), h.reply, known ? h.action : std::uint16_t{0}, caller_of(p), held};
+  const action_entry* e = action_of(h);
+  const request q{this,         from, credits_of(e, h, bytes), h.reply, e != nullptr ? h.action : std::uint16_t{0},
+                  caller_of(p), held};
   note_begun(q);
-  if (known && !actions[h.action]->control) note_started(from), note_done(from);
+  if (e != nullptr && !e->control) note_started(from), note_done(from);
   if (h.reply != 0 && !is_lost(q.answered()))
     detail::answer_with_error(q,
                               std::make_exception_ptr(std::runtime_error(std::string("the call was dropped: ") + why)));
@@ -310,7 +307,7 @@ void node::pieces_arrived(locality_id from, void* announced, bool ok) noexcept {
     wire_reader r({a->payload.get(), bytes});
     if (!take(from, a->parcel, r, nullptr, a->held)) refuse(from, "a parcel's contents do not match its action");
   } else if (a->task != nullptr) {
-    if (ok) return start(a->task, *all_actions()[header.action], from);
+    if (ok) return start(a->task, *actions_[header.action], from);
     a->task->drop(a->task);
     const request q{this, from, 0, header.reply, header.action, caller_of(a->parcel), 0};
     if (header.reply != 0 && !is_lost(q.answered()))

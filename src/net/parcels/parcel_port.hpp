@@ -179,6 +179,8 @@ class parcel_port {
   /// The number of credits per receiver: by default 16384, fewer in jobs of more than 64 localities. The same on all
   /// localities of a job.
   void bound_queued(std::uint32_t credits) noexcept { credits_.store(credits, std::memory_order_relaxed); }
+  /// A receiver reports begun calls when they took this many credits.
+  [[nodiscard]] std::uint64_t credits_per_report() const noexcept { return std::max<std::uint64_t>(credits() / 4, 1); }
   [[nodiscard]] std::uint64_t credits() const noexcept { return credits_.load(std::memory_order_relaxed); }
 
   /// The maximum number of unsent bytes to one locality; 64 MiB by default. Two large messages of any size may be in
