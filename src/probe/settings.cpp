@@ -72,6 +72,22 @@ result<void> check_counters(const config_table& t, std::string_view key, std::st
   return {};
 }
 
+/// Virtual speed-ups insert delays, which would be part of what others measure.
+result<void> check_speedup(settings& s, const config_table& t) {
+  if (s.speedup == "true") s.speedup = "1";
+  if (s.speedup == "0" || s.speedup == "false") s.speedup.clear();
+  if (s.speedup.empty()) return {};
+  if (!split_counters(s.speedup))
+    return error{fmt::format("{}={}: its braces do not match", written(t, "speedup"), s.speedup)};
+  const std::pair<const char*, bool> others[] = {
+      {"trace", s.trace}, {"diagnose", s.diagnose}, {"policies", !s.policies.empty()}};
+  for (const auto& [key, on] : others)
+    if (on)
+      return error{fmt::format("{} expects no {}, which would measure the delays that it inserts",
+                               written(t, "speedup"), written(t, key))};
+  return {};
+}
+
 /// "1" and "true" mean the usual value, "0" and "false" an empty list.
 void usual(std::string& list, const char* what) {
   if (list == "1" || list == "true") list = what;
@@ -90,6 +106,7 @@ result<void> completed(settings& s, const config_table& t) {
   if (auto r = check_words(t, "ranges", s.ranges, {"nvtx", "usdt"}); !r) return r;
   if (const std::string why = ranges_unavailable(s.ranges); !why.empty())
     return error{fmt::format("{}: {}", written(t, "ranges"), why)};
+  if (auto r = check_speedup(s, t); !r) return r;
   usual(s.serve, "127.0.0.1:0");
   if (!s.serve.empty())
     if (auto r = parse_live_address(s.serve, s.serve_beyond_loopback); !r)
@@ -189,6 +206,9 @@ void settings::describe(config_table& t) {
          .max = sampler::most_hz});
   t.add("plx.policies", policies, {.help = "policies: worker-cap, loop-grain, separated by commas"});
   t.add("plx.throughput", throughput, {.help = "the throughput counter of worker-cap; empty: tasks finished"});
+  t.add("plx.speedup", speedup,
+        {.help = "measure what virtual speed-ups of task types bring: patterns separated by commas; 1: the largest"});
+  t.add("plx.progress", progress, {.help = "the progress point or task type by which speedup measures"});
   t.add("plx.tuning-cache", tuning_cache, {.help = "the folder for tuning results; none: not stored"});
   t.add("plx.serve", serve, {.help = "the live page at this address while the program runs; 1: 127.0.0.1:0"});
   t.add("plx.serve-beyond-loopback", serve_beyond_loopback, {.help = "allow an address that other machines can reach"});
@@ -221,7 +241,8 @@ bool settings::any() const {
 }
 
 bool settings::writes_files() const {
-  return sample_interval_s > 0 || sample_stacks_hz > 0 || !profile.empty() || trace || diagnose || !policies.empty();
+  return sample_interval_s > 0 || sample_stacks_hz > 0 || !profile.empty() || trace || diagnose || !policies.empty() ||
+         !speedup.empty();
 }
 
 result<settings> settings_from_environment() {

@@ -59,6 +59,12 @@ struct settings {
   std::string policies{};
   /// The counter whose growth "worker-cap" maximises; empty: finished tasks.
   std::string throughput{};
+  /// Virtual speed-ups of task types (rt/measure/speedup.hpp): names and patterns of types separated by commas, with
+  /// braces around a name that contains commas; "1": the largest types. Not with trace, diagnose or policies.
+  std::string speedup{};
+  /// The measure of speed-ups: a progress point (control/progress.hpp), or a task type whose finished tasks are
+  /// counted; empty: the first progress point that is passed.
+  std::string progress{};
   /// The folder of stored tuning results; empty: "parallax" in the user's cache folder; "none": results are not stored.
   std::string tuning_cache{};
   /// The address of the live page while the program runs: "127.0.0.1:0" (also "1"), "[::1]:8080"; "": no live page.

@@ -14,6 +14,8 @@
 #include "base/log.hpp"
 #include "base/text.hpp"
 #include "control/policy.hpp"
+#include "control/speedup_plan.hpp"
+#include "probe/counters/bounded_output.hpp"
 #include "probe/counters/counter_name.hpp"
 #include "probe/counters/counter_printer.hpp"
 #include "probe/live/live_server.hpp"
@@ -76,6 +78,8 @@ struct session::state {
   std::uint64_t samples_diagnosis = 0;  // in `periodic`
   const policy_registry* policies = nullptr;
   std::shared_ptr<const decision_log> decisions;
+  std::function<speedup_report()> speedups;
+  bounded_output screen{"stdout"};
   std::unique_ptr<trace_writer> trace;
   bool taken_back = false;          // by the program, for a trace of its own
   std::uint64_t traced_before = 0;  // records of earlier sessions
@@ -104,6 +108,7 @@ struct session::state {
   void begin_counters();
   result<void> end_counters();
   result<void> write_all(const session_ending& how);
+  result<void> write_speedups();
   void diagnose_again() {
     if (diagnosis) samples_diagnosis = periodic.every(diagnose_log::period_s, [&log = *diagnosis] { log.sample(); });
   }
@@ -151,10 +156,12 @@ void session::attach(const policy_registry& policies, std::shared_ptr<const deci
   state_->decisions = std::move(decisions);
 }
 
+void session::attach(std::function<speedup_report()> report) { state_->speedups = std::move(report); }
+
 /// Those that this run may not write, and that would be taken for its own.
 void session::state::remove_files_of_earlier_run() const {
   std::error_code ignored;
-  for (const char* name : {"flame.svg", "stacks.collapsed", "stacks.svg", "stacks.csv"})
+  for (const char* name : {"flame.svg", "stacks.collapsed", "stacks.svg", "stacks.csv", "speedup.csv"})
     std::filesystem::remove(file(name), ignored);
 }
 
@@ -368,6 +375,18 @@ result<void> session::write_now() {
   return done;
 }
 
+result<void> session::state::write_speedups() {
+  constexpr double timeout_s = 1;  // for a consumer of stdout that does not read
+  const speedup_report r = speedups();
+  std::vector<std::string> lines;
+  for (const std::string& p : r.problems) lines.push_back("virtual speed-ups: " + p);
+  report(lines);
+  if (r.gains.empty()) return {};
+  auto printed = screen.write("", speedup_text(r), timeout_s);
+  auto written = write_measurement(file("speedup.csv"), speedup_csv(r));
+  return printed ? written : printed;
+}
+
 result<void> session::state::write_all(const session_ending& how) {
   std::error_code failed;
   std::filesystem::create_directories(asked.output, failed);
@@ -387,6 +406,7 @@ result<void> session::state::write_all(const session_ending& how) {
   const auto more_tables = [&] {
     if (decisions != nullptr && decisions->count() > 0) note(decisions->write_csv(file("decisions.csv")));
     if (policies != nullptr && !policies->report().empty()) note(policies->write_csv(file("policies.csv")));
+    if (speedups) note(write_speedups());
     if (how.tables != nullptr) note(how.tables(how.context));
   };
   const energy_of_tasks joules = energy != nullptr ? energy->sums() : energy_of_tasks{};

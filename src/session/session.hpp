@@ -5,6 +5,7 @@
 // Example: session/test/session_test.cpp
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,7 @@ class decision_log;
 class picture_board;  // probe/live/live_json.hpp
 class policy_registry;
 class sampler;
+struct speedup_report;  // control/speedup_plan.hpp
 
 /// How session::finish() writes.
 struct session_ending {
@@ -51,6 +53,9 @@ class session {
 
   /// Also writes decisions and policies. The policies must outlive finish().
   void attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions);
+  /// Also prints the results of virtual speed-ups, and writes them to speedup.csv. `report` must be callable until
+  /// finish() has returned.
+  void attach(std::function<speedup_report()> report);
   /// Writes the requested files with the current state; finish() overwrites them.
   result<void> write_now();
   /// Ends the live page: its clients learn that the program has ended, and live.url is removed. For a session that is

@@ -70,6 +70,16 @@ std::string error_of(const char* argument) {
   return s ? "" : s.error().message;
 }
 
+TEST(Settings, SpeedUpsExpectNothingThatWouldMeasureTheirDelays) {
+  const variable speedup("PLX_SPEEDUP", "1");
+  EXPECT_EQ(error_of("--plx:speedup=a,{b(int, int)}"), "");
+  EXPECT_EQ(error_of("--plx:trace"),
+            "PLX_SPEEDUP expects no --plx:trace, which would measure the delays that it inserts");
+  EXPECT_EQ(error_of("--plx:policies=worker-cap"),
+            "PLX_SPEEDUP expects no --plx:policies, which would measure the delays that it inserts");
+  EXPECT_EQ(error_of("--plx:speedup={a"), "--plx:speedup={a: its braces do not match");
+}
+
 TEST(Settings, AMistypedVariableIsReportedWithTheNearestOne) {
   const char* const environment[] = {
       "HOME=/",     "PLX_PROFLE=1",  "PLX_PROFILE=1", "PLX_TRACE_BUGDET=0.1", "PLX_REPORT_HAGN=1", "PLX_OF_A_PROGRAM=2",

@@ -30,6 +30,7 @@
 #include "rt/explain/explain.hpp"
 #include "rt/measure/loop_tuning.hpp"
 #include "rt/measure/scheduler_counters.hpp"
+#include "rt/measure/speedup.hpp"
 #include "session/attach_server.hpp"
 #include "session/session.hpp"
 
@@ -123,9 +124,11 @@ struct runtime::parts {
         scheduler(options, binding_of(options), recorder),
         counters(o.locality) {
     begin_ranges();
+    begin_speedups();
     recorder.flight(static_cast<std::size_t>(options.measure->flight));
     flight.emplace(scheduler, recorder, *options.measure);
     if (options.measure->any()) session.emplace(recorder, with_counters(), *options.measure);
+    if (session && speedups) session->attach([this] { return speedups->report(); });
     if (session && session->stacks() != nullptr) detail::sample_stacks(*session->stacks(), scheduler);
     if (!options.measure->policies.empty()) with_control();
     if (options.measure->attach && !options.deterministic) attachment.emplace(attach_target());
@@ -136,6 +139,13 @@ struct runtime::parts {
       return probe::report({"ranges: " + why});
     ranges.emplace(options.measure->ranges);
     recorder.observe(&*ranges);
+  }
+  /// No task has been submitted yet, so no worker uses its account.
+  void begin_speedups() {
+    if (const std::string why = detail::speedups::refusal(options); !why.empty()) return probe::report({why});
+    if (options.measure->speedup.empty()) return;
+    speedups.emplace(*options.measure, recorder, scheduler.worker_count());
+    for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker_at(i).delays = &speedups->account(i);
   }
   /// Ranges and policies share the recorder's observer.
   void observe(probe::task_observer* o) {
@@ -222,6 +232,7 @@ struct runtime::parts {
   detail::explain_signal on_signal;
   std::optional<probe::range_output> ranges;
   probe::recorder recorder;
+  std::optional<detail::speedups> speedups;
   detail::scheduler scheduler;  // its workers use the members above
   std::optional<detail::flight_watch> flight;
   // Created on first use, so that a runtime without queries does not pay for them.

@@ -132,6 +132,8 @@ class scheduler {
   }
   /// Fires due timers and calls pollers, within the running task of `w`.
   void attend_events(worker& w, ticks now);
+  /// The same between tasks.
+  void attend_events_between_tasks(worker& w, ticks now);
   /// Called by a poller that returns pending, to request the next call after `gap` or slightly later. By default a
   /// sleeper polls about every 50 us, which is also the longest interval; with a request, one worker keeps polling, and
   /// naps only where its naps have been shorter than the gap. Valid until the pollers are called again.

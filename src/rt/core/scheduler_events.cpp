@@ -274,6 +274,11 @@ void scheduler::attend_events(worker& w, ticks now) {
   w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
 }
 
+void scheduler::attend_events_between_tasks(worker& w, ticks now) {
+  if (earliest_deadline() <= now) fire_timers(now);
+  run_pollers(w);
+}
+
 // The pause between two search rounds. Pollers must not wait for its end: the worker that polled last continues
 // polling, the others do not poll.
 task* scheduler::poll_until(worker& w, ticks until) {

@@ -23,6 +23,7 @@ class worker_log;
 
 namespace plx::detail {
 
+class delay_account;  // virtual_delay.hpp
 class made_ready_by;
 struct spare_origin;  // origin.hpp
 
@@ -68,7 +69,8 @@ struct worker {
   std::uint64_t id = 0;
   std::uint64_t cause = 0;                  // the slice that made this slice ready
   ticks ready = 0;                          // when it became ready
-  ticks path = 0;                           // the longest path to `boundary`
+  ticks path = 0;                           // the longest path to `boundary`; with `delays` the virtual time then
+  delay_account* delays = nullptr;          // of virtual speed-ups, if any: see speedup.hpp
   const made_ready_by* ready_by = nullptr;  // the result that causes tasks to become ready now
   spare_origin* spare_origins = nullptr;    // free list, from started tasks and destroyed results
   unsigned n_spare_origins = 0;

@@ -16,6 +16,7 @@
 #include "rt/core/scheduler.hpp"
 #include "rt/explain/explain.hpp"
 #include "rt/measure/origin.hpp"
+#include "rt/measure/speedup.hpp"
 #include "rt/sync/task_end.hpp"
 
 namespace plx::detail {
@@ -91,9 +92,11 @@ void keep_left_fiber(void* f) noexcept {
 // Adds the slice to the longest path that leads to the task, and clears the cause of the slice. Only the measurement of
 // tasks needs either.
 [[gnu::always_inline]] inline void lengthen_path(worker& w, ticks length, bool finished) noexcept {
-  w.path += length;
   w.cause = 0;
   w.ready = 0;
+  if (w.delays != nullptr) [[unlikely]]
+    return end_virtual_slice(w, finished);
+  w.path += length;
   if (finished) w.log->path(w.path);
 }
 
@@ -143,6 +146,8 @@ void begin_slice(worker& w, task& t, probe::task_event_kind kind) noexcept {
         w.log->ready_wait(w.boundary - w.ready);
       }
     }
+    if (w.delays != nullptr) [[unlikely]]
+      take_delay(w);
   }
   w.log->notify(kind, w.info.name, w.info.key, w.boundary);
 }
@@ -458,6 +463,8 @@ static void run_inside_as(worker& w, task* t, run_mode mode, bool as_caller) {
   w.outer = &here;
   w.info = t->info;
   if (!as_caller) w.task_id = t, w.task_owner = t->owner;
+  if (w.delays != nullptr) [[unlikely]]
+    take_delay(w);
   if constexpr (Observed) w.log->notify(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
   const task_frame frame;
   t->run(t, mode);
@@ -471,6 +478,8 @@ static void run_inside_as(worker& w, task* t, run_mode mode, bool as_caller) {
   after.task_owner = parent_owner;
   after.earlier = parent_earlier;
   after.outer = here.outer;
+  if (after.delays != nullptr) [[unlikely]]
+    take_delay(after);
   if constexpr (Observed) after.log->notify(probe::task_event_kind::resume, parent.name, parent.key, after.boundary);
 }
 

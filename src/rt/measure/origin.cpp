@@ -6,6 +6,7 @@
 
 #include "rt/core/pool.hpp"
 #include "rt/core/scheduler.hpp"
+#include "rt/measure/speedup.hpp"
 
 namespace plx::detail {
 namespace {
@@ -59,7 +60,12 @@ worker* in_task() noexcept {
   return w != nullptr && w->in_task ? w : nullptr;
 }
 
-ticks path_at(const worker& w, ticks now) noexcept { return w.path + (now > w.boundary ? now - w.boundary : 0); }
+/// With virtual speed-ups the longest path is the virtual time, which has the same rules: the latest input counts.
+ticks path_at(const worker& w, ticks now) noexcept {
+  if (w.delays != nullptr) [[unlikely]]
+    return w.delays->at(now);
+  return w.path + (now > w.boundary ? now - w.boundary : 0);
+}
 
 /// Where something originates, the longest path of tasks that leads there, and when it happens: not before the result
 /// that is passed on, also by the clock of another core.
@@ -87,6 +93,8 @@ source source_now(const worker& w) noexcept {
   if (o != nullptr) put_origin(worker_of_this_thread, o);
 }
 
+ticks path_seen_here() noexcept { return seen_here.path; }
+
 void forget_seen(worker& w) noexcept {
   if (probe::same_recorder(seen_here.id, w.log->next_id())) seen_here = {};
 }
@@ -97,6 +105,18 @@ void free_spare_origins(worker& w) noexcept {
 }
 
 void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr)); }
+
+/// With virtual speed-ups, the virtual time at which a timer or a poller makes a task ready. A sleep or a message takes
+/// its time, whatever is faster meanwhile: virtual time passes as real time does.
+static ticks path_without_task(const worker& w, const origin& o, ticks when) noexcept {
+  const ticks before = o.path.load(std::memory_order_relaxed);
+  if (before == 0) return w.delays->pool().virtual_time(when);
+  return before + ticks_between(o.when.load(std::memory_order_relaxed), when);
+}
+
+void note_ready_outside(const worker& any, task& t) noexcept {
+  if (t.from != nullptr) set_at_least(t.from->path, any.delays->pool().virtual_time(now_ticks()));
+}
 
 [[gnu::noinline]] static void note_ready_otherwise(worker* w, task& t) noexcept {
   origin* o = t.from;
@@ -109,7 +129,9 @@ void forget_origin(task& t) noexcept { free_origin(std::exchange(t.from, nullptr
     set_at_least(o->path, seen_here.path);
     return;
   }
-  const source s = source_now(*w);
+  source s = source_now(*w);
+  if (w->delays != nullptr && s.id == 0) [[unlikely]]
+    s.path = path_without_task(*w, *o, s.when);
   set_at_least(o->when, s.when);
   w->log->notify(probe::task_event_kind::create, t.info.name, t.info.key, 0);
   if (!origins_wanted()) return;
@@ -230,10 +252,23 @@ void note_going_on() noexcept {
   }
 }
 
+// The reader waits until its virtual time is that of the result.
+[[gnu::noinline]] static void read_in_virtual_time(worker& w, ticks when, ticks path) noexcept {
+  if (when > w.boundary || path > path_at(w, w.boundary)) {
+    w.end = std::max(when, time_now(w));
+    split_slice(w);
+    w.path = std::max(w.path, path);
+    take_delay(w);
+    w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
+  }
+}
+
 // An edge enters a slice at its start: a result read within a slice splits it.
 static inline void note_result(worker& w, probe::task_id id, ticks when, ticks path) noexcept {
   if (!w.in_task || w.id == 0 || id == w.id) return;
   if (id == w.cause && when <= w.boundary) return;
+  if (w.delays != nullptr) [[unlikely]]
+    return read_in_virtual_time(w, when, path);
   if (when > w.boundary) [[unlikely]] {
     w.end = std::max(when, time_now(w));
     split_slice(w);

@@ -41,6 +41,8 @@ inline constexpr std::uint64_t ready_sample = 128;
 
 /// The caller, on worker `w` or on an external thread, makes `t` ready: it is being submitted.
 void note_ready(worker* w, task& t) noexcept;
+/// After note_ready() by a thread outside, with virtual speed-ups in the runtime of `any`: that thread has no delays.
+void note_ready_outside(const worker& any, task& t) noexcept;
 /// `t` starts on `w`, whose id and path are 0.
 void note_begin(worker& w, task& t) noexcept;
 /// The running task suspends: `t` will resume it.
@@ -65,6 +67,8 @@ void note_read(const origin& made_by) noexcept;
 /// As note_read(), by the only reader: the origin is freed, unless it is a join.
 void note_taken(origin*& made_by) noexcept;
 void free_origin(origin* o) noexcept;
+/// The path of the last result that this external thread has read; 0 if there is none.
+[[nodiscard]] ticks path_seen_here() noexcept;
 /// The runtime of `w` ends: a result of it that the calling thread has read is no longer a cause. Another runtime's
 /// tasks may later have the same ids.
 void forget_seen(worker& w) noexcept;

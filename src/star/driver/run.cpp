@@ -15,6 +15,7 @@
 #include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text.hpp"
+#include "control/progress.hpp"
 #include "io/folder_lock.hpp"
 #include "io/run_json.hpp"
 #include "mesh/files/checkpoint.hpp"
@@ -184,6 +185,7 @@ run_end loop(simulation& sim, run_files& files, run_observer& observer) {
       return conclude(sim, files, run_status::failed, r.error().message);
     }
     observer.stepped(report_of(sim, files));
+    plx::progress("step");
     if ((wished & wish_stop) != 0 && !sim.finished()) {
       const std::string why = is_wall_limit_reached(sim, files)
                                   ? fmt::format("run.wall_limit_s = {:g} is reached; ", sim.options().run.wall_limit_s)

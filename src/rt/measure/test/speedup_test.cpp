@@ -1,0 +1,180 @@
+// Virtual speed-ups of a running program. No time is asserted: what the accounts must obey on any machine is, and which
+// lines a user gets.
+#include "rt/measure/speedup.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "base/file.hpp"
+#include "base/test/timeout_test.hpp"
+#include "control/progress.hpp"
+#include "probe/record/test/temporary_test.hpp"
+#include "probe/settings.hpp"
+#include "rt/async.hpp"
+#include "rt/core/scheduler.hpp"
+#include "rt/mutex.hpp"
+#include "rt/runtime.hpp"
+#include "rt/task_group.hpp"
+#include "rt/thread.hpp"
+
+namespace plx {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string folder() { return probe::temporary_path("speedup"); }
+
+runtime_options options_with(std::string speedup, std::string progress_point = {}, unsigned workers = 3) {
+  auto measure = std::make_shared<probe::settings>();
+  measure->output = folder();
+  measure->speedup = std::move(speedup);
+  measure->progress = std::move(progress_point);
+  measure->flight = 0;
+  return {.workers = workers, .bind = false, .measure = measure};
+}
+
+task_info named(const char* name) { return {probe::register_name(name)}; }
+
+void work(int n) {
+  for (int i = 0; i < n; ++i) asm volatile("" : : "r"(i));
+}
+
+/// Tasks that wait for each other in all ways, with inline children, sleeps and a lock.
+void step() {
+  static mutex m;
+  task_group g;
+  for (int i = 0; i < 6; ++i)
+    g.run(named("speedup child"), [] {
+      work(20000);
+      const std::lock_guard guard(m);
+      work(2000);
+    });
+  auto beside = async(named("speedup beside"), [] {
+    this_thread::sleep_for(std::chrono::microseconds(200));
+    work(10000);
+  });
+  async(named("speedup chain"), [] {
+    work(10000);
+  }).then(named("speedup chain"), [](future<void>) {
+      work(10000);
+    }).get();
+  g.wait();
+  beside.get();
+}
+
+const detail::speedups& speedups_of(runtime& rt) { return *rt.get_scheduler().worker_at(0).delays->owner(); }
+
+// Every change of an account is inserted delay, own gain or excused, in the running scheduler as on the simulated one.
+TEST(speedup, accounts_add_up_in_a_running_program) {
+  probe::speedup_report r;
+  std::vector<bool> adds_up;
+  ticks required = 0;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    runtime rt(options_with("speedup ch*"));
+    const auto& s = speedups_of(rt);
+    rt.run([&] {
+      ASSERT_TRUE(comes_true([&] { return step(), progress("step"), s.report().experiments >= 14; }, [] {}));
+    });
+    r = s.report();
+    required = s.pool().required.load();
+    for (unsigned i = 0; i < rt.worker_count(); ++i) {  // the last slice may still end
+      const detail::delay_account& a = *rt.get_scheduler().worker_at(i).delays;
+      adds_up.push_back(comes_true([&] { return a.account() == a.inserted() + a.own() + a.excused(); }));
+    }
+  }
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(adds_up, std::vector<bool>(3, true));
+  EXPECT_GT(required, 0u);
+  EXPECT_EQ(r.point, "step");
+  ASSERT_EQ(r.gains.size(), 6u) << "two types, three speed-ups each";
+  EXPECT_GT(r.period_s, 0);
+  EXPECT_THAT(read_file(folder() + "/speedup.csv").value(), HasSubstr("\nspeedup child,25,"));
+}
+
+struct output {
+  std::string out, err;
+};
+
+output output_of(runtime_options o, std::string point, int steps) {
+  std::filesystem::remove_all(folder());
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    runtime rt(o);
+    rt.run([&] {
+      for (int i = 0; i < steps; ++i) {
+        async(named("speedup work"), [] { work(1000); }).get();
+        if (!point.empty()) progress(point);
+      }
+    });
+  }
+  output both{testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+  return both;
+}
+
+TEST(speedup, without_progress_points_a_line_says_how_to_add_one) {
+  const output o = output_of(options_with("1"), "", 1);
+  EXPECT_THAT(o.err, HasSubstr("no progress point was passed: call plx::progress(\"step\")"));
+  EXPECT_THAT(o.err, HasSubstr("--plx:progress=TYPE"));
+  EXPECT_EQ(o.out, "");
+  EXPECT_FALSE(std::filesystem::exists(folder() + "/speedup.csv"));
+}
+
+TEST(speedup, a_short_run_gets_the_time_that_it_needs) {
+  const output o = output_of(options_with("1"), "step", 2);
+  EXPECT_THAT(o.err, HasSubstr("the run was too short: 0 of 6 rounds, 2 progress points; intervals need about "));
+}
+
+TEST(speedup, wrong_names_get_the_nearest) {
+  EXPECT_THAT(output_of(options_with("speedup wrok"), "step", 2).err,
+              HasSubstr("speedup=speedup wrok: no task of that type ran; did you mean 'speedup work'?"));
+  EXPECT_THAT(output_of(options_with("1", "stepp"), "step", 2).err,
+              HasSubstr("progress=stepp: neither a progress point nor a task type of this run; did you mean 'step'?"));
+  EXPECT_THAT(output_of(options_with("1", "speedup wrok"), "", 2).err, HasSubstr("did you mean 'speedup work'?"));
+}
+
+TEST(speedup, tasks_of_a_type_count_as_progress) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    runtime rt(options_with("speedup beside", "speedup beside"));
+    const auto& s = speedups_of(rt);
+    rt.run([&] { ASSERT_TRUE(comes_true([&] { return step(), s.report().experiments >= 3; }, [] {})); });
+    EXPECT_EQ(s.report().point, "speedup beside");
+  }
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+}
+
+// The thread outside passes them, whose virtual time is that of the last result that it has read.
+TEST(speedup, progress_of_a_thread_outside_the_runtime_counts) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    runtime rt(options_with("speedup ch*", {}, 1));
+    const auto& s = speedups_of(rt);
+    ASSERT_TRUE(comes_true([&] { return rt.run(step), progress("step"), s.report().experiments >= 3; }, [] {}));
+  }
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+}
+
+TEST(speedup, refused_where_delays_mean_nothing) {
+  runtime_options deterministic = options_with("1");
+  deterministic.deterministic = true;
+  EXPECT_THAT(output_of(deterministic, "step", 2).err, HasSubstr("speedup has no effect in the deterministic mode"));
+  auto of_job = std::make_shared<probe::settings>();
+  of_job->speedup = "1";
+  of_job->localities = 4;
+  EXPECT_THAT(detail::speedups::refusal({.measure = of_job}), HasSubstr("a job of 4 processes"));
+  EXPECT_EQ(detail::speedups::refusal(options_with("")), "");
+}
+
+}  // namespace
+}  // namespace plx
