@@ -315,8 +315,12 @@ static void note_suspending(worker& w, const wait_reason& waits_on) {
   self.outer = w.outer;
   self.at_end = w.at_end;
   end_slice(w, false);
-  if (w.id != 0) [[unlikely]]
+  if (w.id != 0) [[unlikely]] {
     note_suspended(w, self.resume);
+    // The next slice may be delayed, which must not happen before suspend() has left this fiber: its caller may hold
+    // locks until then. So the loop finds it.
+    if (w.delays != nullptr) w.next_check = 0;
+  }
   w.in_task = false;
   self.earlier = w.earlier;
   self.since = w.boundary;
@@ -459,12 +463,10 @@ static void run_inside_as(worker& w, task* t, run_mode mode, bool as_caller) {
   end_slice(w, false);
   const ticks parent_earlier = std::exchange(w.earlier, 0);
   const outer_task here{parent, parent_owner, w.outer};
+  w.info = t->info;
   const caller_origin caller(w, *t);
   w.outer = &here;
-  w.info = t->info;
   if (!as_caller) w.task_id = t, w.task_owner = t->owner;
-  if (w.delays != nullptr) [[unlikely]]
-    take_delay(w);
   if constexpr (Observed) w.log->notify(probe::task_event_kind::start, w.info.name, w.info.key, w.boundary);
   const task_frame frame;
   t->run(t, mode);
@@ -472,14 +474,12 @@ static void run_inside_as(worker& w, task* t, run_mode mode, bool as_caller) {
   worker& after = *this_worker();
   end_run(after);
   after.in_task = true;
-  caller.goes_on(after);
   after.info = parent;
+  caller.goes_on(after);
   after.task_id = parent_id;
   after.task_owner = parent_owner;
   after.earlier = parent_earlier;
   after.outer = here.outer;
-  if (after.delays != nullptr) [[unlikely]]
-    take_delay(after);
   if constexpr (Observed) after.log->notify(probe::task_event_kind::resume, parent.name, parent.key, after.boundary);
 }
 

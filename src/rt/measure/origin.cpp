@@ -307,6 +307,7 @@ caller_origin::caller_origin(worker& w, task& child) noexcept : id_(w.id), path_
     note_begin(w, child);
     if (w.cause == 0) w.cause = id_;
     if (w.ready == 0) w.path = path_;
+    if (w.delays != nullptr) take_delay(w);
   }
 }
 
@@ -316,6 +317,8 @@ void caller_origin::goes_on(worker& w) const noexcept {
   w.cause = child;
   w.ready = w.boundary;
   w.path = std::max(w.path, path_);
+  if (w.delays != nullptr) [[unlikely]]
+    take_delay(w);
 }
 
 made_ready_by::made_ready_by(const origin* result) noexcept {

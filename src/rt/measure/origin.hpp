@@ -76,7 +76,7 @@ void forget_seen(worker& w) noexcept;
 void free_spare_origins(worker& w) noexcept;
 
 /// The running task while it runs one of its children inline: the child originates from it, and it resumes after the
-/// child has ended.
+/// child has ended. With virtual speed-ups, the delay before either slice. The worker's task_info is that of the slice.
 class caller_origin {
  public:
   /// `child` starts now.
