@@ -4,7 +4,7 @@
 //
 // Each worker has a clock of virtual time, v = t - L: the real time less its account L. While a task of the type runs,
 // L grows by `percent` of the time, so that v runs slower. R, the largest account that arises so, is required of
-// everyone: before a slice begins, its worker waits until L >= R. So all clocks show about the same, and what happens
+// all: before a slice begins, its worker waits until L >= R. So all clocks show about the same, and what happens
 // first is what would happen first in the faster program. Types that run on all workers at once cause no delay.
 //
 // A slice begins at v = max(F, D) + o: F, when its worker became free (the end of its previous slice), D, when the task
@@ -33,9 +33,10 @@ namespace plx::detail {
 
 class speedups;
 
-/// What the workers of a runtime share.
+/// Data that the workers of a runtime share.
 struct delay_pool {
-  /// The largest account. Relaxed: whoever makes a task ready raises it before, and passes the task on with release.
+  /// The largest account. Relaxed: a worker that makes a task ready raises it before, and passes the task on with
+  /// release.
   alignas(cache_line_bytes) std::atomic<ticks> required{0};
   /// The type that takes less time, and by how many percent: type << 8 | percent. Relaxed: read when a slice begins.
   alignas(cache_line_bytes) std::atomic<std::uint64_t> faster{0};
@@ -77,7 +78,7 @@ class delay_account {
     inserted_.store(inserted() + taken, std::memory_order_relaxed);
     excused_.store(excused() + (after - before - taken), std::memory_order_relaxed);
   }
-  /// The virtual time at `now`, within the slice. What follows from it may begin on other workers.
+  /// The virtual time at `now`, within the slice. Tasks that become ready then may begin on other workers.
   ticks at(ticks now) noexcept {
     const ticks passed = ticks_between(begin_, now), gained = passed * percent_ / 100;
     if (gained != 0) require(base_ + gained);

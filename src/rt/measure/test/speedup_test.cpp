@@ -154,15 +154,19 @@ TEST(speedup, tasks_of_a_type_count_as_progress) {
 
 // The thread outside passes them, whose virtual time is that of the last result that it has read.
 TEST(speedup, progress_of_a_thread_outside_the_runtime_counts) {
+  double inserted_s = -1;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   {
     runtime rt(options_with("speedup ch*", {}, 1));
     const auto& s = speedups_of(rt);
     ASSERT_TRUE(comes_true([&] { return rt.run(step), progress("step"), s.report().experiments >= 3; }, [] {}));
+    inserted_s = s.report().inserted_s;
   }
   testing::internal::GetCapturedStdout();
   testing::internal::GetCapturedStderr();
+  EXPECT_GE(inserted_s, 0);
+  EXPECT_LT(inserted_s, 1e-4) << "one worker owes nothing";
 }
 
 TEST(speedup, refused_where_delays_mean_nothing) {

@@ -189,8 +189,7 @@ TEST(virtual_delay, virtual_time_is_the_time_of_the_faster_program) {
   }
 }
 
-// What a worker owes is inserted, its own gain, or excused because it was idle meanwhile: no delay is lost or made
-// twice.
+// A worker's debt is inserted, its own gain, or excused because it was idle meanwhile: no delay is lost or made twice.
 TEST(virtual_delay, each_account_adds_up_to_what_is_required) {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     random r(seed);
@@ -239,6 +238,45 @@ TEST(virtual_delay, a_chain_over_two_workers_is_delayed_nowhere) {
   const machine_end end = delayed(program, 2, 50);
   EXPECT_EQ(end.inserted, (std::vector<ticks>{0, 0}));
   EXPECT_EQ(end.ends.back(), 2500u);
+}
+
+TEST(virtual_delay, a_slice_that_is_split_gains_in_all_its_parts) {
+  delay_pool pool;
+  pool.make_faster(faster_type, 50);
+  delay_account a(pool);
+  a.begin(faster_type, 1000, a.begins_at(1000, 1000, 1000));
+  EXPECT_EQ(a.end(2000), 1500u);
+  EXPECT_EQ(a.at(2200), 1600u);
+  EXPECT_EQ(pool.required.load(), 600u);
+  EXPECT_EQ(a.end(3000), 2000u);
+  EXPECT_EQ(pool.required.load(), 1000u);
+}
+
+TEST(virtual_delay, a_delay_that_ends_late_delays_no_other_worker) {
+  delay_pool pool;
+  pool.make_faster(faster_type, 50);
+  delay_account a(pool), b(pool);
+  a.begin(faster_type, 1000, a.begins_at(1000, 1000, 1000));
+  b.begin(other_type, 1000, b.begins_at(1000, 1000, 1000));
+  a.end(2000);
+  b.end(2000);
+  const ticks begins = b.begins_at(2000, 1000, 1000);
+  EXPECT_EQ(begins, 2000u);
+  EXPECT_EQ(b.due(begins), 2500u);
+  b.begin(faster_type, 2800, begins, 800);
+  EXPECT_EQ(b.end(3800), 2500u);
+  EXPECT_EQ(b.account(), 1300u);
+  EXPECT_EQ(pool.required.load(), 1000u) << "without the surplus of 300";
+  EXPECT_EQ(b.due(b.begins_at(3800, 1000, 1000)), 3500u) << "no delay: the surplus";
+}
+
+TEST(virtual_delay, the_search_for_a_ready_task_takes_its_time) {
+  delay_pool pool;
+  delay_account a(pool);
+  a.begin(other_type, 1000, a.begins_at(1000, 1000, 1000));
+  a.end(2000);
+  EXPECT_EQ(a.begins_at(2600, 2100, 2500), 2200u) << "found 100 ticks after it was ready";
+  EXPECT_EQ(a.begins_at(2600, 1500, 1500), 2600u) << "ready before the worker was free";
 }
 
 }  // namespace
