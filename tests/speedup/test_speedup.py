@@ -49,7 +49,7 @@ def test_a_trace_beside_it_is_refused(tmp_path):
 
 
 def test_a_short_run_says_how_long_it_has_to_be(tmp_path):
-    done = run(tmp_path, "chain", "steps=5", "scale=0.1", speedup="1")
+    done = run(tmp_path, "chain", "steps=3", "scale=0.1", speedup="1")
     assert done.returncode == 0
-    assert "the run was too short: 0 of 6 rounds, 5 progress points; intervals need about" in done.stderr
+    assert "the run was too short: 0 of 6 rounds, 3 progress points; intervals need about" in done.stderr
     assert not (tmp_path / "speedup.csv").exists()

@@ -93,7 +93,12 @@ source source_now(const worker& w) noexcept {
   if (o != nullptr) put_origin(worker_of_this_thread, o);
 }
 
-ticks path_seen_here() noexcept { return seen_here.path; }
+ticks virtual_time_outside(const delay_pool& pool, ticks now) noexcept {
+  const ticks without_debt = pool.virtual_time(now);
+  if (seen_here.id == 0 || !probe::same_recorder(seen_here.id, pool.some_id)) return without_debt;
+  // Not later than the result and the real time since then: delays that ended late are no virtual time.
+  return std::max(seen_here.path, std::min(without_debt, seen_here.path + ticks_between(seen_here.when, now)));
+}
 
 void forget_seen(worker& w) noexcept {
   if (probe::same_recorder(seen_here.id, w.log->next_id())) seen_here = {};
@@ -115,7 +120,7 @@ static ticks path_without_task(const worker& w, const origin& o, ticks when) noe
 }
 
 void note_ready_outside(const worker& any, task& t) noexcept {
-  if (t.from != nullptr) set_at_least(t.from->path, any.delays->pool().virtual_time(now_ticks()));
+  if (t.from != nullptr) set_at_least(t.from->path, virtual_time_outside(any.delays->pool(), now_ticks()));
 }
 
 [[gnu::noinline]] static void note_ready_otherwise(worker* w, task& t) noexcept {

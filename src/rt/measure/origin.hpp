@@ -19,6 +19,7 @@
 namespace plx::detail {
 
 struct worker;
+struct delay_pool;  // virtual_delay.hpp
 
 struct origin {
   probe::task_id id = 0;       // id of the task or the join
@@ -67,8 +68,9 @@ void note_read(const origin& made_by) noexcept;
 /// As note_read(), by the only reader: the origin is freed, unless it is a join.
 void note_taken(origin*& made_by) noexcept;
 void free_origin(origin* o) noexcept;
-/// The path of the last result that this external thread has read; 0 if there is none.
-[[nodiscard]] ticks path_seen_here() noexcept;
+/// The virtual time of a thread outside at `now`: that of the last result that it has read, or of a worker without
+/// debt.
+[[nodiscard]] ticks virtual_time_outside(const delay_pool& pool, ticks now) noexcept;
 /// The runtime of `w` ends: a result of it that the calling thread has read is no longer a cause. Another runtime's
 /// tasks may later have the same ids.
 void forget_seen(worker& w) noexcept;

@@ -86,7 +86,8 @@ speedups::speedups(const probe::settings& asked, probe::recorder& r, unsigned wo
   const probe::name_id counted = asked_point_.empty() ? ~0u : probe::register_name(asked_point_);
   for (unsigned i = 0; i < workers; ++i) accounts_.push_back(std::make_unique<delay_account>(pool_, this, counted));
   recorder_.paths(true);
-  if (!probe::listen_to_progress(*this)) others_.insert("(progress points go to another runtime of this process)");
+  pool_.some_id = recorder_.worker(0).next_id();
+  listens_ = probe::listen_to_progress(*this);
 }
 
 speedups::~speedups() { probe::ignore_progress(*this); }
@@ -95,7 +96,7 @@ ticks speedups::virtual_time(ticks now) noexcept {
   const worker* w = this_worker();
   if (w != nullptr && w->in_task && w->delays != nullptr && w->delays->owner() == this)
     return w->delays->at(std::max(now, w->boundary));
-  return std::max(w == nullptr ? path_seen_here() : 0, pool_.virtual_time(now));
+  return w == nullptr ? virtual_time_outside(pool_, now) : pool_.virtual_time(now);
 }
 
 void speedups::passed(std::string_view name) noexcept {
@@ -191,6 +192,8 @@ probe::speedup_report speedups::report() const {
 }
 
 std::string speedups::wrong_point() const {
+  if (!listens_ && asked_point_.empty())
+    return "progress points go to another runtime of this process: expected speedup for one of them";
   if (asked_point_.empty())
     return "no progress point was passed: call plx::progress(\"step\") of control/progress.hpp where the program has "
            "completed a step, or name a task type whose tasks are counted, as in --plx:progress=TYPE";

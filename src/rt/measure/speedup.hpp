@@ -66,6 +66,7 @@ class speedups final : public probe::progress_listener {
   probe::recorder& recorder_;
   const std::vector<std::string> patterns_;  // of types; empty: the largest ones
   const std::string asked_point_;
+  bool listens_ = false;  // false: another runtime gets the progress points
   delay_pool pool_;
   std::vector<std::unique_ptr<delay_account>> accounts_;
   std::atomic<std::uint64_t> points_{0};  // passed so far

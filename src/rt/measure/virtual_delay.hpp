@@ -27,6 +27,7 @@
 
 #include "base/clock.hpp"
 #include "probe/record/names.hpp"
+#include "probe/record/trace_data.hpp"
 #include "rt/core/spinlock.hpp"
 
 namespace plx::detail {
@@ -40,6 +41,9 @@ struct delay_pool {
   alignas(cache_line_bytes) std::atomic<ticks> required{0};
   /// The type that takes less time, and by how many percent: type << 8 | percent. Relaxed: read when a slice begins.
   alignas(cache_line_bytes) std::atomic<std::uint64_t> faster{0};
+
+  /// The id of some task of the runtime.
+  probe::task_id some_id = 0;
 
   void make_faster(probe::name_id type, unsigned percent) noexcept {
     faster.store(std::uint64_t{type} << 8 | percent, std::memory_order_relaxed);

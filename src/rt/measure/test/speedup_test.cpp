@@ -169,6 +169,11 @@ TEST(speedup, progress_of_a_thread_outside_the_runtime_counts) {
   EXPECT_LT(inserted_s, 1e-4) << "one worker owes nothing";
 }
 
+TEST(speedup, progress_points_go_to_one_runtime) {
+  runtime first(options_with("1"));
+  EXPECT_THAT(output_of(options_with("1"), "step", 2).err, HasSubstr("progress points go to another runtime"));
+}
+
 TEST(speedup, refused_where_delays_mean_nothing) {
   runtime_options deterministic = options_with("1");
   deterministic.deterministic = true;
