@@ -15,6 +15,7 @@ namespace probe {
 /// Receives progress points. One call at a time.
 class progress_listener {
  public:
+  /// The program has passed a point of that name.
   virtual void passed(std::string_view name) noexcept = 0;
 
  protected:

@@ -22,6 +22,7 @@
 
 namespace plx::probe {
 
+/// How a speedup_plan measures.
 struct speedup_options {
   std::vector<unsigned> percents{25, 50, 75};  // by which a type takes less time; ascending, below 100
   double indifference = 0.02;                  // of the period
@@ -53,6 +54,7 @@ class speedup_plan {
 
   /// A further type, from the next round on. No effect if it is known.
   void add(name_id type);
+  /// The number of types.
   [[nodiscard]] std::size_t types() const noexcept { return types_.size(); }
   /// The experiment to measure now.
   [[nodiscard]] experiment next() const;
