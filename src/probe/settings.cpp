@@ -96,9 +96,15 @@ void usual(std::string& list, const char* what) {
 
 result<void> completed(settings& s, const config_table& t) {
   usual(s.profile, "screen,csv");
+  if ((s.perf_tasks || s.roofline) && s.profile.empty()) s.profile = "screen,csv";
   if (s.diagnose && !has_word(s.profile, "csv")) s.profile += s.profile.empty() ? "csv" : ",csv";
   usual(s.list_counters, "short");
   usual(s.perf, "all");
+  if (s.perf_tasks && s.perf.empty())
+    return error{
+        fmt::format("{} counts the events of 'perf' by task type, and it names none; set perf to events, such "
+                    "as page-faults",
+                    written(t, "perf-tasks"))};
   for (const auto& [key, list] : {std::pair("print-counter", s.print_counter), {"sample-counter", s.sample_counter}})
     if (auto r = check_counters(t, key, list); !r) return r;
   if (auto r = check_words(t, "profile", s.profile, {"screen", "csv", "tau"}); !r) return r;
@@ -219,6 +225,9 @@ void settings::describe(config_table& t) {
   t.add("plx.flight-signal", flight_signal,
         {.help = "the signal that writes the flight recorder's file, such as USR2"});
   t.add("plx.perf", perf, {.help = "kernel events to count per worker, such as instructions,page-faults; 1: all"});
+  t.add("plx.perf-tasks", perf_tasks, {.help = "count the events of perf by task type, too"});
+  t.add("plx.roofline", roofline,
+        {.help = "count the work that the program states by task type, and measure the machine's limits at the end"});
   t.add("plx.papi", papi, {.help = "PAPI events to count per worker, separated by commas"});
   t.add("plx.gpu-timeline", gpu_timeline,
         {.help = "how device operations are timed in profiles and traces", .choices = {"events", "activity", "off"}});

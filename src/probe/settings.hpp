@@ -81,6 +81,11 @@ struct settings {
   /// counters of NVML; and whether to report why energy is not measured (probe/monitor/). The system's libraries are
   /// used unless a file is named.
   std::string perf{};
+  /// Whether the events of `perf` are counted by task type as well; profiles are written.
+  bool perf_tasks = false;
+  /// Whether stated work (probe/record/work.hpp) is counted by task type, and the machine's limits are measured at the
+  /// end; profiles are written.
+  bool roofline = false;
   std::string papi{};
   /// How device operations are timed while a profile or a trace is recorded (src/gpu): "events" around them in their
   /// streams; "activity": the library's own records if available; "off".

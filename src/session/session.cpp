@@ -19,7 +19,9 @@
 #include "probe/counters/counter_name.hpp"
 #include "probe/counters/counter_printer.hpp"
 #include "probe/live/live_server.hpp"
+#include "probe/monitor/machine_limits.hpp"
 #include "probe/monitor/monitors.hpp"
+#include "probe/monitor/task_counts.hpp"
 #include "probe/monitor/task_energy.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/text_sink.hpp"
@@ -93,6 +95,8 @@ struct session::state {
   std::optional<trace_budget> budget;
   counter_handle machine_energy;
   std::unique_ptr<task_energy> energy;
+  const task_counts* counts = nullptr;
+  std::optional<machine_limits> limits;
 
   std::unique_ptr<live_server> live;
 
@@ -105,6 +109,7 @@ struct session::state {
   void begin_stacks();
   void begin_energy();
   void sample_energy();
+  void measure_limits();
   void begin_counters();
   result<void> end_counters();
   result<void> write_all(const session_ending& how);
@@ -157,6 +162,8 @@ void session::attach(const policy_registry& policies, std::shared_ptr<const deci
 }
 
 void session::attach(std::function<speedup_report()> report) { state_->speedups = std::move(report); }
+
+void session::count_tasks(const task_counts& counts) { state_->counts = &counts; }
 
 /// Those that this run may not write, and that would be taken for its own.
 void session::state::remove_files_of_earlier_run() const {
@@ -310,6 +317,7 @@ result<void> session::finish(const session_ending& how) {
   }
   const result<void> counters = state_->end_counters();
   if (!counters) log_error("{}", counters.error().message);
+  if (!how.dying) state_->measure_limits();
   const result<void> files = state_->asked.writes_files() ? state_->write_all(how) : result<void>{};
   if (asked().attached && files && !state_->not_written.empty()) return error{state_->not_written};
   if (!files) state_->not_written = files.error().message;
@@ -332,6 +340,16 @@ void session::state::sample_energy() {
   if (energy == nullptr) return;
   if (const double joules = machine_energy.value(); std::isfinite(joules)) energy->sample(joules);
   rec.trace_counter(task_energy::counter_name, energy->sums().total);
+}
+
+/// The processes of a job would measure each other.
+void session::state::measure_limits() {
+  if (!asked.roofline || asked.attached || counts == nullptr) return;
+  if (asked.localities > 1)
+    return report({"roofline: the limits of the machine are not measured in a job of several processes"});
+  auto measured = measure_machine_limits(rec.worker_count());
+  if (!measured) return report({"roofline: " + measured.error().message});
+  limits = *measured;
 }
 
 void session::state::begin_counters() {
@@ -410,12 +428,15 @@ result<void> session::state::write_all(const session_ending& how) {
     if (how.tables != nullptr) note(how.tables(how.context));
   };
   const energy_of_tasks joules = energy != nullptr ? energy->sums() : energy_of_tasks{};
+  const counts_of_tasks counted = counts != nullptr ? counts->sums() : counts_of_tasks{};
   const auto written = write_task_files(rec, asked,
                                         {.trace_error = trace ? trace->error() : not_written,
                                          .unwritten = trace ? trace->dropped() : 0,
                                          .totals = trace && asked.attached ? &trace->last_totals() : nullptr,
                                          .stacks = stacks.get(),
                                          .energy = energy != nullptr ? &joules : nullptr,
+                                         .counts = counts != nullptr ? &counted : nullptr,
+                                         .limits = limits ? &*limits : nullptr,
                                          .lines = !how.dying,
                                          .more_tables = more_tables});
   if (!written && first) first = written;  // already logged

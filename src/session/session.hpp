@@ -22,6 +22,7 @@ class picture_board;  // probe/live/live_json.hpp
 class policy_registry;
 class sampler;
 struct speedup_report;  // control/speedup_plan.hpp
+class task_counts;  // probe/monitor/task_counts.hpp
 
 /// How session::finish() writes.
 struct session_ending {
@@ -51,6 +52,9 @@ class session {
   /// Instead of finish(), for an attached session: removes the trace, and writes nothing.
   void abandon() noexcept;
 
+  /// Also writes counts by task type and, if the settings request a roofline, measures its limits in finish(). They
+  /// must outlive it.
+  void count_tasks(const task_counts& counts);
   /// Also writes decisions and policies. The policies must outlive finish().
   void attach(const policy_registry& policies, std::shared_ptr<const decision_log> decisions);
   /// Also prints the results of virtual speed-ups, and writes them to speedup.csv. `report` must be callable until

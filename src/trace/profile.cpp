@@ -7,6 +7,8 @@
 #include "base/assert.hpp"
 #include "base/text.hpp"
 #include "probe/counters/standard_counters.hpp"
+#include "probe/monitor/machine_limits.hpp"
+#include "probe/monitor/task_counts.hpp"
 #include "probe/monitor/task_energy.hpp"
 #include "probe/record/device_lanes.hpp"
 #include "probe/record/text_sink.hpp"
@@ -119,18 +121,57 @@ std::string blame_text(const recorder& r, double all_s) {
   return text + fmt::format(" unattributed {}\n", share_text(idle.unattributed_s / sum_s));
 }
 
-/// "energy of the machine: 81.2 J: "relax" 61.0 %, "setup" 3.0 %, no task 36.0 %".
-std::string energy_text(const recorder& r, const energy_of_tasks& energy) {
+/// " "relax" 61.0 %, "setup" 3.0 %, no task 36.0 %": the task types with most of it. `of` gives the part of a type.
+template <class Of>
+std::string largest_parts(const recorder& r, double total, double no_task, Of of) {
   constexpr std::size_t most = 3;
   std::vector<task_statistics> types = r.tasks();
-  std::stable_sort(types.begin(), types.end(),
-                   [&](const auto& a, const auto& b) { return energy.of(a.id) > energy.of(b.id); });
-  std::string text = fmt::format("energy of the machine: {:.3g} J:", energy.total);
+  std::stable_sort(types.begin(), types.end(), [&](const auto& a, const auto& b) { return of(a.id) > of(b.id); });
+  std::string text;
   for (std::size_t i = 0; i < std::min(types.size(), most); ++i)
-    if (energy.of(types[i].id) >= 0.01 * energy.total)
+    if (const double part = of(types[i].id); part > 0 && part >= 0.01 * total)
       fmt::format_to(std::back_inserter(text), " \"{}\" {},", shortened(types[i].name, 16),
-                     share_text(share_of(energy.of(types[i].id), energy.total)));
-  return text + fmt::format(" no task {}\n", share_text(share_of(energy.no_task, energy.total)));
+                     share_text(share_of(part, total)));
+  return text + fmt::format(" no task {}\n", share_text(share_of(no_task, total)));
+}
+
+/// "energy of the machine: 81.2 J: ...".
+std::string energy_text(const recorder& r, const energy_of_tasks& energy) {
+  return fmt::format("energy of the machine: {:.3g} J:", energy.total) +
+         largest_parts(r, energy.total, energy.no_task, [&](name_id id) { return energy.of(id); });
+}
+
+/// A line per event: "page-faults: 12,345: ...".
+std::string events_text(const recorder& r, const counts_of_tasks& counts) {
+  std::string text;
+  for (std::size_t e = 0; e < counts.events.size(); ++e) {
+    const bool time = counts.events[e].scale != 1;
+    const auto total = static_cast<double>(counts.total[e]);
+    text += fmt::format("{}: {}:", counts.events[e].name,
+                        time ? time_text(counts.events[e].scale * total) : count_text(counts.total[e]));
+    text += largest_parts(r, total, static_cast<double>(counts.no_task[e]),
+                          [&](name_id id) { return static_cast<double>(counts.of(id).events[e]); });
+  }
+  return text;
+}
+
+/// "limits of 2 workers: memory 10.1 GB/s, 45.2 Gflop/s: "relax" 91.0 % of memory, "fit" 12.0 % of flops". A type that
+/// ran on one worker at a time is compared with that worker's part of the limits.
+std::string roofline_text(const recorder& r, const counts_of_tasks& counts, const machine_limits& limits) {
+  constexpr std::size_t most = 3;
+  std::string text = fmt::format("limits of {}: memory {:.3g} GB/s, {:.3g} Gflop/s", plural(limits.threads, "worker"),
+                                 1e-9 * limits.bytes_per_s, 1e-9 * limits.flops_per_s);
+  std::size_t n = 0;
+  for (const task_statistics& t : r.tasks()) {
+    const counts_of_tasks::of_task work = counts.of(t.id);
+    if ((work.flops == 0 && work.bytes == 0) || t.total_s <= 0 || n == most) continue;
+    const double per_s = limits.threads / t.total_s;
+    const double of_memory = share_of(work.bytes * per_s, limits.bytes_per_s);
+    const double of_flops = share_of(work.flops * per_s, limits.flops_per_s);
+    fmt::format_to(std::back_inserter(text), "{} \"{}\" {} of {}", n++ == 0 ? ":" : ",", shortened(t.name, 16),
+                   share_text(std::max(of_memory, of_flops)), of_memory >= of_flops ? "memory" : "flops");
+  }
+  return text + (n == 0 ? ": no task type stated its work\n" : "\n");
 }
 
 std::string what_workers_did(const recorder& r) {
@@ -182,7 +223,7 @@ std::string tau_profile(const recorder& r, unsigned worker) {
 
 }  // namespace
 
-std::string profile_text(const recorder& r, std::size_t rows, const energy_of_tasks* energy) {
+std::string profile_text(const recorder& r, std::size_t rows, const measured_of_tasks& more) {
   const std::vector<task_statistics> all = r.tasks();
   const double sum_s = sum_of_totals(all);
   const std::size_t shown = all.size() <= rows + 1 ? all.size() : rows;  // one more row is as short as its summary
@@ -196,21 +237,34 @@ std::string profile_text(const recorder& r, std::size_t rows, const energy_of_ta
     text += fmt::format("and {} more task types, {} in total, {}\n", all.size() - shown, time_text(rest_s),
                         share_text(share_of(rest_s, sum_s)));
   }
-  return text + what_workers_did(r) + (energy != nullptr ? energy_text(r, *energy) : "");
+  text += what_workers_did(r);
+  if (more.energy != nullptr) text += energy_text(r, *more.energy);
+  if (more.counts != nullptr) text += events_text(r, *more.counts);
+  if (more.counts != nullptr && more.limits != nullptr) text += roofline_text(r, *more.counts, *more.limits);
+  return text;
 }
 
-result<void> write_profile_csv(const recorder& r, const std::string& path, const energy_of_tasks* energy) {
+result<void> write_profile_csv(const recorder& r, const std::string& path, const measured_of_tasks& more) {
   const std::vector<task_statistics> all = r.tasks();
   const double sum_s = sum_of_totals(all);
+  const std::vector<counted_event> events = more.counts != nullptr ? more.counts->events : std::vector<counted_event>{};
+  const bool work = more.counts != nullptr && more.counts->work;
   std::string text =
       "name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s,p50_s,p99_s";
-  text += energy != nullptr ? ",energy_j\n" : "\n";
+  if (more.energy != nullptr) text += ",energy_j";
+  for (const counted_event& e : events) text += ",perf:" + e.name;
+  text += work ? ",flops,bytes\n" : "\n";
   for (const task_statistics& t : all) {
-    fmt::format_to(std::back_inserter(text),
-                   "{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f},{:.9g},{:.9g},{:.4g},{:.4g}", csv_field(t.name),
-                   t.calls, yields(t), t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s, share_of(t.total_s, sum_s),
-                   t.blamed_s, t.lock_waits_s, t.p50_s, t.p99_s);
-    text += energy != nullptr ? fmt::format(",{:.9g}\n", energy->of(t.id)) : "\n";
+    const auto to = std::back_inserter(text);
+    fmt::format_to(to, "{},{},{},{:.9g},{:.9g},{:.9g},{:.9g},{:.9g},{:.6f},{:.9g},{:.9g},{:.4g},{:.4g}",
+                   csv_field(t.name), t.calls, yields(t), t.total_s, t.mean_s, t.min_s, t.max_s, t.stddev_s,
+                   share_of(t.total_s, sum_s), t.blamed_s, t.lock_waits_s, t.p50_s, t.p99_s);
+    if (more.energy != nullptr) fmt::format_to(to, ",{:.9g}", more.energy->of(t.id));
+    const counts_of_tasks::of_task counted =
+        more.counts != nullptr ? more.counts->of(t.id) : counts_of_tasks::of_task{};
+    for (std::size_t e = 0; e < events.size(); ++e) fmt::format_to(to, ",{}", events[e].text(counted.events[e]));
+    if (work) fmt::format_to(to, ",{:.9g},{:.9g}", counted.flops, counted.bytes);
+    text += '\n';
   }
   return write_measurement(path, text);
 }

@@ -13,7 +13,16 @@
 
 namespace plx::probe {
 
+struct counts_of_tasks;  // probe/monitor/task_counts.hpp
 struct energy_of_tasks;  // probe/monitor/task_energy.hpp
+struct machine_limits;   // probe/monitor/machine_limits.hpp
+
+/// Measurements of task types beside their times; null: not measured.
+struct measured_of_tasks {
+  const energy_of_tasks* energy = nullptr;
+  const counts_of_tasks* counts = nullptr;
+  const machine_limits* limits = nullptr;
+};
 
 // Numbers as text. Thread safety: all functions. Cost: an allocation. Example: trace/test/units_test.cpp
 
@@ -31,13 +40,13 @@ std::string padded(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);
 
 /// A table, largest total first, then lines with the use of worker time, the cost of measurement, what idle time is
-/// charged to and, with `energy`, which task types used it. Lines have at most 110 characters; task types after the
-/// first `rows` are summed.
-std::string profile_text(const recorder& r, std::size_t rows = 40, const energy_of_tasks* energy = nullptr);
+/// charged to and, if measured, which task types used energy, which had most of each event, and how near the limits of
+/// the machine they come. Lines of the table have at most 110 characters; task types after the first `rows` are summed.
+std::string profile_text(const recorder& r, std::size_t rows = 40, const measured_of_tasks& more = {});
 
-/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s,p50_s,p99_s and, with
-/// `energy`, energy_j.
-result<void> write_profile_csv(const recorder& r, const std::string& path, const energy_of_tasks* energy = nullptr);
+/// Columns name,calls,yields,total_s,mean_s,min_s,max_s,stddev_s,share,idle_blame_s,lock_blame_s,p50_s,p99_s and, if
+/// measured, energy_j, a column perf:EVENT for each event, and flops,bytes of stated work.
+result<void> write_profile_csv(const recorder& r, const std::string& path, const measured_of_tasks& more = {});
 
 /// Device operations: a row per device and operation, largest total first, and a line per device. "" without
 /// operations.

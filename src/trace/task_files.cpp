@@ -10,6 +10,8 @@
 #include "base/text.hpp"
 #include "probe/counters/bounded_output.hpp"
 #include "probe/counters/standard_counters.hpp"
+#include "probe/monitor/machine_limits.hpp"
+#include "probe/monitor/task_counts.hpp"
 #include "probe/monitor/task_energy.hpp"
 #include "probe/record/text_sink.hpp"
 #include "probe/record/trace_sink.hpp"
@@ -30,6 +32,7 @@ class task_files {
     if (more_.more_tables) more_.more_tables();
     if (more_.stacks != nullptr) write_stacks(*more_.stacks);
     if (asked_.trace) warn_of_dropped_records();
+    if (more_.counts != nullptr) warn_of_missing_counts(*more_.counts);
     if (const std::uint64_t n = names_dropped(); n != 0)
       log_warning(
           "{} recorded as 'unnamed': expected at most {} different names, found more; use one name with a key for "
@@ -63,6 +66,17 @@ class task_files {
           lost, lost + traced(), asked_.trace_records);
   }
 
+  static void warn_of_missing_counts(const counts_of_tasks& counts) {
+    if (constexpr double all = 0.999; counts.counted < all)
+      log_warning(
+          "perf-tasks: events were counted for {:.3g} % of the time, as others use the processor's counters; counts by "
+          "task type are lower bounds: set perf to fewer events",
+          100 * counts.counted);
+    if (counts.failed_reads != 0)
+      log_warning("perf-tasks: the events could not be read at {}, and count for the next task type",
+                  plural(counts.failed_reads, "boundary"));
+  }
+
   /// Prints to stdout. A consumer that does not read does not delay the program: the text is dropped.
   void print(const std::string& text) {
     constexpr double timeout_s = 1;
@@ -82,10 +96,11 @@ class task_files {
 
   void write_profiles() {
     const std::string on_devices = device_profile_text(rec_);
-    if (has_word(asked_.profile, "screen")) print(profile_text(rec_, 40, more_.energy));
+    const measured_of_tasks measured{.energy = more_.energy, .counts = more_.counts, .limits = more_.limits};
+    if (has_word(asked_.profile, "screen")) print(profile_text(rec_, 40, measured));
     if (has_word(asked_.profile, "screen") && !on_devices.empty()) print("\n"), print(on_devices);
     if (has_word(asked_.profile, "csv")) {
-      file("profile.csv", [&](const std::string& path) { return write_profile_csv(rec_, path, more_.energy); });
+      file("profile.csv", [&](const std::string& path) { return write_profile_csv(rec_, path, measured); });
       if (!on_devices.empty())
         file("device_profile.csv", [&](const std::string& path) { return write_device_profile_csv(rec_, path); });
       file("waits.csv", [&](const std::string& path) { return rec_.write_waits_csv(path); });
@@ -143,12 +158,32 @@ class task_files {
     if (more_.energy != nullptr)
       text += fmt::format("\"energy_j\":{{\"tasks\":{:.9g},\"no_task\":{:.9g}}},\n",
                           more_.energy->total - more_.energy->no_task, more_.energy->no_task);
+    if (more_.counts != nullptr) text += counts_json(*more_.counts);
+    if (more_.limits != nullptr)
+      text += fmt::format(
+          "\"limits\":{{\"threads\":{},\"vector_bits\":{},\"flops_per_s\":{:.6g},\"bytes_per_s\":{:.6g},"
+          "\"array_bytes\":{}}},\n",
+          more_.limits->threads, more_.limits->vector_bits, more_.limits->flops_per_s, more_.limits->bytes_per_s,
+          more_.limits->array_bytes);
     text += samples_ + "\"files\":[";
     for (const written_file& f : files_)
       fmt::format_to(std::back_inserter(text), "{}\n{{\"name\":{},\"seconds\":{:.3g}{}}}",
                      &f == files_.data() ? "" : ",", json_text(f.name), f.seconds,
                      f.failure.empty() ? "" : fmt::format(",\"failure\":{}", json_text(f.failure)));
     return text + "]}\n";
+  }
+
+  static std::string counts_json(const counts_of_tasks& counts) {
+    if (counts.events.empty()) return {};
+    std::string text = fmt::format("\"perf\":{{\"counted\":{:.6g},\"failed_reads\":{},\"events\":{{", counts.counted,
+                                   counts.failed_reads);
+    for (std::size_t e = 0; e < counts.events.size(); ++e) {
+      const counted_event& event = counts.events[e];
+      fmt::format_to(std::back_inserter(text), "{}\n{}:{{\"tasks\":{},\"no_task\":{}}}", e == 0 ? "" : ",",
+                     json_text(event.name), event.text(counts.total[e] - counts.no_task[e]),
+                     event.text(counts.no_task[e]));
+    }
+    return text + "}},\n";
   }
 
   recorder& rec_;

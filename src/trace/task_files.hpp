@@ -15,7 +15,9 @@
 namespace plx::probe {
 
 class sampler;
+struct counts_of_tasks;  // probe/monitor/task_counts.hpp
 struct energy_of_tasks;  // probe/monitor/task_energy.hpp
+struct machine_limits;   // probe/monitor/machine_limits.hpp
 struct trace_totals;     // probe/record/trace_sink.hpp
 
 /// Further input of write_task_files().
@@ -26,7 +28,9 @@ struct more_task_files {
   const trace_totals* totals = nullptr;
   const sampler* stacks = nullptr;          // with the sampled stacks
   const energy_of_tasks* energy = nullptr;  // if the machine measures it
-  bool lines = true;                        // false: stacks.csv without source lines, whose search takes long
+  const counts_of_tasks* counts = nullptr;  // if requested, as the next
+  const machine_limits* limits = nullptr;
+  bool lines = true;  // false: stacks.csv without source lines, whose search takes long
   /// Writes further files, after the tables and before the sampled stacks; it reports its errors itself.
   std::function<void()> more_tables{};
 };

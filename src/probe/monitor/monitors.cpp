@@ -8,7 +8,8 @@
 
 namespace plx::probe {
 
-monitors add_monitors(counter_registry& registry, const settings& wanted, const std::vector<watched_thread>& threads) {
+monitors add_monitors(counter_registry& registry, const settings& wanted, const std::vector<watched_thread>& threads,
+                      const perf_groups* grouped) {
   monitors all;
   const auto keep = [&all](std::vector<registration> added) {
     all.counters.insert(all.counters.end(), std::make_move_iterator(added.begin()),
@@ -18,7 +19,7 @@ monitors add_monitors(counter_registry& registry, const settings& wanted, const 
   keep(add_proc_counters(registry, "/proc", &unasked));
   keep(add_processor_counters(registry));
   keep(add_energy_counters(registry, "/sys/class/powercap", wanted.energy ? &all.missing : &unasked));
-  if (!wanted.perf.empty()) keep(add_perf_counters(registry, wanted.perf, threads, &all.missing));
+  if (!wanted.perf.empty()) keep(add_perf_counters(registry, wanted.perf, threads, &all.missing, grouped));
   if (!wanted.papi.empty()) keep(add_papi_counters(registry, wanted.papi, threads, &all.missing, wanted.papi_library));
   if (wanted.nvml) keep(add_nvml_counters(registry, &all.missing, wanted.nvml_library));
   for (const std::string& line : unasked) log_debug("{}", line);

@@ -14,6 +14,8 @@
 
 namespace plx::probe {
 
+struct perf_groups;  // perf_group.hpp
+
 /// A thread whose events are counted separately: a worker of a runtime.
 struct watched_thread {
   std::string instance;  // "locality#0/worker-thread#3"
@@ -31,9 +33,9 @@ struct monitors {
 };
 
 /// Adds counters of /proc, of processors and of energy always; perf, PAPI and NVML counters if `wanted` enables them.
-/// Without threads, perf and PAPI count events of the caller.
+/// Without threads, perf and PAPI count events of the caller. `grouped`: see add_perf_counters().
 [[nodiscard]] monitors add_monitors(counter_registry& registry, const settings& wanted,
-                                    const std::vector<watched_thread>& threads);
+                                    const std::vector<watched_thread>& threads, const perf_groups* grouped = nullptr);
 /// Logs each line as a warning; on stderr if the log has no sink for it, because the missing data was requested.
 void report(const std::vector<std::string>& missing);
 
@@ -101,10 +103,12 @@ void report(const std::vector<std::string>& missing);
 std::vector<std::string> perf_event_names();
 
 /// `events`: names separated by commas; "all" means all that the machine allows, without notes. Without threads, events
-/// of the calling thread and of threads that it creates later are counted as /perf{process}/EVENT.
+/// of the calling thread and of threads that it creates later are counted as /perf{process}/EVENT. `grouped`: groups of
+/// the same threads; counters of their events read these, and are not scaled up.
 [[nodiscard]] std::vector<registration> add_perf_counters(counter_registry& registry, const std::string& events,
                                                           const std::vector<watched_thread>& threads,
-                                                          std::vector<std::string>* notes = nullptr);
+                                                          std::vector<std::string>* notes = nullptr,
+                                                          const perf_groups* grouped = nullptr);
 
 /// /system/cpu/..., /system/memory/..., /system/load/..., /system{eth0}/net/..., /machine/io/..., ...: `root` is the
 /// folder of /proc. Missing files are listed in `notes`, a line each.

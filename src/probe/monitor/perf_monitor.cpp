@@ -1,4 +1,6 @@
 #include "probe/monitor/monitors.hpp"
+#include "probe/monitor/perf_event.hpp"
+#include "probe/monitor/perf_group.hpp"
 
 #if defined(__linux__)
 #include <fcntl.h>
@@ -25,16 +27,6 @@ namespace plx::probe {
 
 #if defined(__linux__)
 namespace {
-
-struct perf_event {
-  const char* name;
-  std::uint32_t type;
-  std::uint64_t config;
-  const char* unit;
-  double scale;
-  const char* help;
-  int group = 0;  // events of one group above 0 are counted over the same intervals
-};
 
 constexpr std::uint64_t cache_misses_of(std::uint64_t cache) {
   return cache | PERF_COUNT_HW_CACHE_OP_READ << 8 | PERF_COUNT_HW_CACHE_RESULT_MISS << 16;
@@ -92,24 +84,12 @@ class open_event {
 };
 using event_ptr = std::shared_ptr<open_event>;
 
-/// Includes the kernel's work for the thread, if that is permitted; null and errno on failure. `leader`: the event of
-/// the same group and thread, or null; if the processor cannot count both at once, the event is counted alone.
+/// Null and errno on failure. `leader`: the event of the same group and thread, or null; if the processor cannot count
+/// both at once, the event is counted alone.
 event_ptr open_one(const perf_event& e, int thread_id, bool children, const open_event* leader) {
-  perf_event_attr attributes{};
-  attributes.size = sizeof attributes;
-  attributes.type = e.type;
-  attributes.config = e.config;
-  attributes.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
-  attributes.inherit = children;
-  attributes.exclude_hv = 1;
-  for (const bool user_only : {false, true}) {
-    attributes.exclude_kernel = user_only;
-    const long descriptor =
-        ::syscall(SYS_perf_event_open, &attributes, thread_id, -1, leader == nullptr ? -1 : leader->descriptor(),
-                  static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
-    if (descriptor >= 0) return std::make_shared<open_event>(static_cast<int>(descriptor));
-    if (errno != EACCES && errno != EPERM) break;
-  }
+  constexpr std::uint64_t times = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+  const int descriptor = open_perf_event(e, thread_id, children, leader == nullptr ? -1 : leader->descriptor(), times);
+  if (descriptor >= 0) return std::make_shared<open_event>(descriptor);
   return leader != nullptr ? open_one(e, thread_id, children, nullptr) : nullptr;
 }
 
@@ -118,16 +98,63 @@ rlim_t descriptor_limit() {
   return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
 }
 
-/// Whether `n` more descriptors leave the upper half of the table to the program. The system assigns the lowest free
-/// one.
-bool room_for(std::size_t n) {
+/// Counters of an event that is counted in groups.
+void add_grouped(std::vector<registration>& to, counter_registry& registry, const perf_event& e,
+                 const std::vector<watched_thread>& threads, const perf_groups& grouped, std::size_t at) {
+  const auto add = [&](const std::string& instance, std::vector<std::shared_ptr<count_source>> counted) {
+    to.push_back(registry.add({fmt::format("/perf{{{}}}/{}", instance, e.name), e.unit, e.help, true},
+                              [counted = std::move(counted), at, scale = e.scale] {
+                                std::uint64_t sum = 0;
+                                for (const auto& c : counted) {
+                                  event_counts now;
+                                  double share = 1;
+                                  if (!c->read_from_outside(now, share))
+                                    throw std::runtime_error(
+                                        fmt::format("cannot read the events: {}", std::strerror(errno)));
+                                  sum += now[at];
+                                }
+                                return scale * static_cast<double>(sum);
+                              }));
+  };
+  for (std::size_t i = 0; i < threads.size(); ++i) add(threads[i].instance, {grouped.threads[i]});
+  add(registry.locality_name() + "/total", grouped.threads);
+}
+
+double sum_of(const std::vector<event_ptr>& events) {
+  double sum = 0;
+  for (const event_ptr& e : events) sum += e->value();
+  return sum;
+}
+
+}  // namespace
+
+int open_perf_event(const perf_event& e, int thread_id, bool children, int leader, std::uint64_t format) {
+  perf_event_attr attributes{};
+  attributes.size = sizeof attributes;
+  attributes.type = e.type;
+  attributes.config = e.config;
+  attributes.read_format = format;
+  attributes.inherit = children;
+  attributes.exclude_hv = 1;
+  for (const bool user_only : {false, true}) {
+    attributes.exclude_kernel = user_only;
+    const long descriptor = ::syscall(SYS_perf_event_open, &attributes, thread_id, -1, leader,
+                                      static_cast<unsigned long>(PERF_FLAG_FD_CLOEXEC));
+    if (descriptor >= 0) return static_cast<int>(descriptor);
+    if (errno != EACCES && errno != EPERM) break;
+  }
+  return -1;
+}
+
+/// The system assigns the lowest free one.
+bool perf_room_for(std::size_t n) {
   const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (lowest < 0) return false;
   ::close(lowest);
   return static_cast<rlim_t>(lowest) + n <= descriptor_limit() / 2;
 }
 
-std::string why_not(int number) {
+std::string perf_why_not(int number) {
   switch (number) {
     case EACCES:
     case EPERM:
@@ -147,12 +174,11 @@ std::string why_not(int number) {
   }
 }
 
-/// The requested events; an unknown name becomes a note.
-std::vector<const perf_event*> events_named(const std::string& events, std::vector<std::string>& notes) {
-  std::vector<const perf_event*> wanted;
+std::vector<const perf_event*> perf_events_named(const std::string& events, std::vector<std::string>& notes) {
+  std::vector<const perf_event*> found;
   if (events == "all" || events == "1") {
-    for (const perf_event& e : known_events) wanted.push_back(&e);
-    return wanted;
+    for (const perf_event& e : known_events) found.push_back(&e);
+    return found;
   }
   for (const std::string& word : words_of(events)) {
     const auto* e = std::find_if(std::begin(known_events), std::end(known_events),
@@ -160,31 +186,22 @@ std::vector<const perf_event*> events_named(const std::string& events, std::vect
     if (e == std::end(known_events))
       notes.push_back(fmt::format("unknown perf event '{}'{}; expected one or more of {}", word,
                                   did_you_mean(word, perf_event_names()), fmt::join(perf_event_names(), ", ")));
-    else if (std::find(wanted.begin(), wanted.end(), e) == wanted.end())
-      wanted.push_back(e);
+    else if (std::find(found.begin(), found.end(), e) == found.end())
+      found.push_back(e);
   }
-  return wanted;
+  return found;
 }
 
-/// "all" adds no notes, "1" one line for all events together, and events requested by name have a line each.
-void add_notes(std::vector<std::string>& notes, const std::string& events,
-               const std::map<std::string, std::vector<std::string>>& left_out) {
+void add_perf_notes(std::vector<std::string>& notes, const std::string& events, const omitted_events& left_out,
+                    const char* what) {
   std::string together;
   for (const auto& [why, names] : left_out) {
     together += fmt::format("{}{} ({})", together.empty() ? "" : "; ", fmt::join(names, ", "), why);
     if (events != "all" && events != "1")
-      for (const std::string& name : names) notes.push_back(fmt::format("perf event '{}' is omitted: {}", name, why));
+      for (const std::string& name : names) notes.push_back(fmt::format("{} '{}' is omitted: {}", what, name, why));
   }
-  if (events == "1" && !together.empty()) notes.push_back("perf events are omitted: " + together);
+  if (events == "1" && !together.empty()) notes.push_back(fmt::format("{}s are omitted: {}", what, together));
 }
-
-double sum_of(const std::vector<event_ptr>& events) {
-  double sum = 0;
-  for (const event_ptr& e : events) sum += e->value();
-  return sum;
-}
-
-}  // namespace
 
 std::vector<std::string> perf_event_names() {
   std::vector<std::string> names;
@@ -193,8 +210,8 @@ std::vector<std::string> perf_event_names() {
 }
 
 std::vector<registration> add_perf_counters(counter_registry& registry, const std::string& events,
-                                            const std::vector<watched_thread>& threads,
-                                            std::vector<std::string>* notes) {
+                                            const std::vector<watched_thread>& threads, std::vector<std::string>* notes,
+                                            const perf_groups* grouped) {
   std::vector<std::string> messages;
   std::vector<registration> all;
   const auto add = [&](const std::string& instance, const perf_event& e, std::vector<event_ptr> counted) {
@@ -203,12 +220,16 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
   };
   const std::vector<watched_thread> whole_process{{"process", 0}};
   const std::vector<watched_thread>& watched = threads.empty() ? whole_process : threads;
-  std::map<std::string, std::vector<std::string>> left_out;  // by reason
-  std::map<std::pair<int, int>, event_ptr> leaders;          // by group and thread
-  for (const perf_event* e : events_named(events, messages)) {
+  omitted_events left_out;
+  std::map<std::pair<int, int>, event_ptr> leaders;  // by group and thread
+  for (const perf_event* e : perf_events_named(events, messages)) {
+    if (const int at = grouped == nullptr ? -1 : grouped->index_of(e->name); at >= 0) {
+      add_grouped(all, registry, *e, threads, *grouped, static_cast<std::size_t>(at));
+      continue;
+    }
     std::vector<event_ptr> counted;
-    if (!room_for(watched.size())) {
-      left_out[why_not(EMFILE)].emplace_back(e->name);
+    if (!perf_room_for(watched.size())) {
+      left_out[perf_why_not(EMFILE)].emplace_back(e->name);
       continue;
     }
     for (const watched_thread& t : watched) {
@@ -216,7 +237,7 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
       event_ptr one =
           open_one(*e, t.thread_id, threads.empty(), leader == leaders.end() ? nullptr : leader->second.get());
       if (one == nullptr) {
-        left_out[why_not(errno)].emplace_back(e->name);
+        left_out[perf_why_not(errno)].emplace_back(e->name);
         break;
       }
       if (e->group != 0) leaders.try_emplace({e->group, t.thread_id}, one);
@@ -225,7 +246,7 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
     }
     if (!threads.empty() && counted.size() == threads.size()) add(registry.locality_name() + "/total", *e, counted);
   }
-  add_notes(messages, events, left_out);
+  add_perf_notes(messages, events, left_out);
   if (notes != nullptr) notes->insert(notes->end(), messages.begin(), messages.end());
   return all;
 }
@@ -234,7 +255,7 @@ std::vector<registration> add_perf_counters(counter_registry& registry, const st
 
 std::vector<std::string> perf_event_names() { return {}; }
 std::vector<registration> add_perf_counters(counter_registry&, const std::string&, const std::vector<watched_thread>&,
-                                            std::vector<std::string>* notes) {
+                                            std::vector<std::string>* notes, const perf_groups*) {
   if (notes != nullptr) notes->push_back("perf events are omitted: this system has no perf_event_open");
   return {};
 }

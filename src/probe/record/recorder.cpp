@@ -127,6 +127,7 @@ const worker_log& recorder::worker(unsigned i) const noexcept {
 
 void recorder::statistics(bool on) { state_->set_mode(worker_log::statistics, on); }
 void recorder::costs(bool on) { state_->set_mode(worker_log::costs, on); }
+void recorder::counting(bool on) { state_->set_mode(worker_log::counting, on); }
 device_lanes& recorder::devices() noexcept { return state_->lanes; }
 const device_lanes& recorder::devices() const noexcept { return state_->lanes; }
 

@@ -132,6 +132,8 @@ class recorder {
   /// Sets the observer of task events (task_event.hpp); null removes it. Does not stop the workers: a removed observer
   /// may still receive events for a moment, so it must live as long as this recorder.
   void observe(task_observer* o);
+  /// Enables counts of slices, for workers with worker_log::set_counts() (monitor/task_counts.hpp).
+  void counting(bool on);
   /// Keeps the last slices of at least `from_s` of every worker, `records` of them (32 bytes each): see
   /// flight_ring.hpp. 0 records: disables it, unless a flight_use exists. A worker keeps the size of its first ring.
   void flight(std::size_t records, double from_s = 1e-6);

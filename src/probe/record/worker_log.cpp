@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "probe/crash/flight_ring.hpp"
+#include "probe/record/slice_counts.hpp"
 #include "probe/record/trace_ring.hpp"
 
 namespace plx::probe {
@@ -142,6 +143,17 @@ void worker_log::notify_end(ticks begin, ticks end, std::uint64_t key, std::uint
                    .worker = index_,
                    .when = end,
                    .length = finished ? earlier + length : length});
+}
+
+void worker_log::count_events(name_id name, ticks end) noexcept {
+  if (slice_counts* c = counts()) c->slice_ends(name, end);
+}
+
+void worker_log::notify_slowly(const task_event& e) noexcept {
+  const std::uint32_t mode = mode_.load(std::memory_order_relaxed);
+  if (slice_counts* c = (mode & counting) != 0 && e.kind != task_event_kind::create ? counts() : nullptr)
+    c->slice_begins(e.when);
+  if ((mode & watching) != 0) notify_observer(e);
 }
 
 void worker_log::notify_observer(const task_event& e) noexcept {

@@ -176,13 +176,14 @@ struct ready_waits {
   std::array<detail::counter, n_bins> bins{};
 };
 
-class trace_ring;   // trace_ring.hpp
-class flight_ring;  // flight_ring.hpp
+class trace_ring;    // trace_ring.hpp
+class flight_ring;   // flight_ring.hpp
+class slice_counts;  // slice_counts.hpp
 
 /// The log of one worker: one thread writes, any thread reads.
 class alignas(64) worker_log {
  public:
-  enum mode_bits : std::uint32_t { statistics = 1, costs = 2, tracing = 4, watching = 8 };
+  enum mode_bits : std::uint32_t { statistics = 1, costs = 2, tracing = 4, watching = 8, counting = 16 };
 
   /// `index`: the worker's number; `space`: that of its recorder, so that ids of several recorders differ.
   explicit worker_log(unsigned index = 0, unsigned space = 0) noexcept
@@ -197,16 +198,17 @@ class alignas(64) worker_log {
   [[gnu::always_inline]] void record(const task_slice& s) noexcept {
     const std::uint32_t mode = mode_.load(std::memory_order_relaxed);
     count(s, mode);
-    if ((mode & (tracing | watching)) == 0) [[likely]]
+    if ((mode & (tracing | watching | counting)) == 0) [[likely]]
       return;
+    if ((mode & counting) != 0) count_events(s.name, s.end);
     if ((mode & tracing) != 0) add_trace(s.begin, s.end, s.key, packed(s), s.id, s.cause, s.ready);
     if ((mode & watching) != 0) notify_end(s.begin, s.end, s.key, packed(s), s.earlier);
   }
   /// The same if traces() is true: in probe/record/trace_ring.hpp, inline in the most frequent case.
   void record_traced(const task_slice& s) noexcept;
-  /// Whether slices are recorded for a trace now, and there is no observer.
+  /// Whether slices are recorded for a trace now, and for nothing else beside the statistics.
   [[nodiscard]] bool traces() const noexcept {
-    return (mode_.load(std::memory_order_relaxed) & (tracing | watching)) == tracing;
+    return (mode_.load(std::memory_order_relaxed) & (tracing | watching | counting)) == tracing;
   }
   /// A new task id, unique in the process and run.
   [[nodiscard]] task_id next_id() noexcept { return first_id_ + ++ids_; }
@@ -223,10 +225,10 @@ class alignas(64) worker_log {
   void path(ticks length) noexcept {
     if (length > longest_path_.load(std::memory_order_relaxed)) longest_path_.store(length, std::memory_order_relaxed);
   }
-  /// Passes an event that is not a record() to the observer, if any.
+  /// Passes an event that is not a record() to the observer, if any; `when` is the begin of the slice that follows.
   void notify(task_event_kind kind, name_id name, std::uint64_t key, ticks when) noexcept {
-    if ((mode_.load(std::memory_order_relaxed) & watching) != 0) [[unlikely]]
-      notify_observer({.kind = kind, .name = name, .key = key, .worker = index_, .when = when});
+    if ((mode_.load(std::memory_order_relaxed) & (watching | counting)) != 0) [[unlikely]]
+      notify_slowly({.kind = kind, .name = name, .key = key, .worker = index_, .when = when});
   }
   /// Adds time without a ready task, minus the background time within it. Closes the span of idle_begins(), from its
   /// start.
@@ -332,6 +334,10 @@ class alignas(64) worker_log {
   void set_trace_rates(const trace_rates* r) noexcept { rates_.store(r, std::memory_order_release); }
   /// Sets the observer, used while the mode bit `watching` is set. Must outlive the log.
   void set_observer(task_observer* o) noexcept { observer_.store(o, std::memory_order_release); }
+  /// Sets where counts of slices go while the mode bit `counting` is set. Must outlive the log.
+  void set_counts(slice_counts* c) noexcept { counts_.store(c, std::memory_order_release); }
+  /// Null without set_counts().
+  slice_counts* counts() const noexcept { return counts_.load(std::memory_order_acquire); }
   /// Null if tracing was never enabled.
   trace_ring* ring() const noexcept { return ring_.load(std::memory_order_acquire); }
 
@@ -438,6 +444,8 @@ class alignas(64) worker_log {
   [[gnu::noinline]] void push_more_edges(trace_ring& ring) noexcept;
   void push_other(const trace_record& r) noexcept;
   void notify_observer(const task_event& e) noexcept;
+  [[gnu::cold]] void notify_slowly(const task_event& e) noexcept;
+  [[gnu::cold]] void count_events(name_id name, ticks end) noexcept;
   void visit_keys(key_visitor visit, void* context) const;
 
   const unsigned index_;
@@ -451,6 +459,7 @@ class alignas(64) worker_log {
   std::atomic<double> unattributed_{0};
   std::uint64_t ids_ = 0;
   std::atomic<task_observer*> observer_{nullptr};
+  std::atomic<slice_counts*> counts_{nullptr};
   std::atomic<const trace_rates*> rates_{nullptr};
   detail::counter longest_path_{0};
   detail::counter n_other_{0};  // records that are not edges, including lost ones

@@ -49,6 +49,18 @@ TEST(Settings, PrecedenceIsArgumentsEnvironmentFile) {
   EXPECT_EQ(argv[2], nullptr);
 }
 
+TEST(Settings, CountsByTaskTypeNeedEventsAndWriteProfiles) {
+  const auto without = settings_from_list({"--plx:perf-tasks"});
+  ASSERT_FALSE(without);
+  EXPECT_EQ(without.error().message,
+            "--plx:perf-tasks counts the events of 'perf' by task type, and it names none; set perf to events, such as "
+            "page-faults");
+  const auto s = settings_from_list({"--plx:perf-tasks", "--plx:perf=page-faults"});
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->profile, "screen,csv");
+  EXPECT_EQ(settings_from_list({"--plx:roofline", "--plx:profile=csv"}).value().profile, "csv");
+}
+
 TEST(Settings, PrintedCountersAddUpAndMakeNoFiles) {
   std::string a0 = "program", a1 = "--plx:print-counter=/a/x", a2 = "--plx:print-counter={/b{c}/x@1,2}",
               a3 = "--plx:list-counters";

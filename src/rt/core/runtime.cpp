@@ -19,6 +19,8 @@
 #include "probe/counters/periodic_thread.hpp"
 #include "probe/counters/standard_counters.hpp"
 #include "probe/monitor/monitors.hpp"
+#include "probe/monitor/perf_group.hpp"
+#include "probe/monitor/task_counts.hpp"
 #include "probe/ranges/range_output.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/settings.hpp"
@@ -125,10 +127,12 @@ struct runtime::parts {
         counters(o.locality) {
     begin_ranges();
     begin_speedups();
+    begin_counts();
     recorder.flight(static_cast<std::size_t>(options.measure->flight));
     flight.emplace(scheduler, recorder, *options.measure);
     if (options.measure->any()) session.emplace(recorder, with_counters(), *options.measure);
     if (session && speedups) session->attach([this] { return speedups->report(); });
+    if (session && counts_by_task) session->count_tasks(*counts_by_task);
     if (session && session->stacks() != nullptr) detail::sample_stacks(*session->stacks(), scheduler);
     if (!options.measure->policies.empty()) with_control();
     if (options.measure->attach && !options.deterministic) attachment.emplace(attach_target());
@@ -146,6 +150,18 @@ struct runtime::parts {
     if (options.measure->speedup.empty()) return;
     speedups.emplace(*options.measure, recorder, scheduler.worker_count());
     for (unsigned i = 0; i < scheduler.worker_count(); ++i) scheduler.worker_at(i).delays = &speedups->account(i);
+  }
+  /// Before the counters, which read the same events.
+  void begin_counts() {
+    const probe::settings& s = *options.measure;
+    if (s.perf_tasks && options.deterministic) probe::report({"perf-tasks: no events in the deterministic mode"});
+    if (s.perf_tasks && !options.deterministic) {
+      std::vector<std::string> notes;
+      event_groups = probe::open_perf_groups(s.perf, watched_threads(), notes);
+      probe::report(notes);
+    }
+    if (s.roofline || !event_groups.threads.empty())
+      counts_by_task.emplace(recorder, s.roofline, event_groups.events, event_groups.threads);
   }
   /// Ranges and policies share the recorder's observer.
   void observe(probe::task_observer* o) {
@@ -172,7 +188,7 @@ struct runtime::parts {
       keep(probe::add_recorder_counters(counters, recorder));
       keep(probe::add_wait_counters(counters, recorder));
       keep(detail::add_scheduler_counters(counters, scheduler));
-      probe::monitors m = probe::add_monitors(counters, *options.measure, watched_threads());
+      probe::monitors m = probe::add_monitors(counters, *options.measure, watched_threads(), &event_groups);
       keep(std::move(m.counters));
       probe::report(m.missing);
       if (options.measure->diagnose) registrations.push_back(detail::add_task_cost_counter(counters));
@@ -233,6 +249,8 @@ struct runtime::parts {
   std::optional<probe::range_output> ranges;
   probe::recorder recorder;
   std::optional<detail::speedups> speedups;
+  probe::perf_groups event_groups;
+  std::optional<probe::task_counts> counts_by_task;
   detail::scheduler scheduler;  // its workers use the members above
   std::optional<detail::flight_watch> flight;
   // Created on first use, so that a runtime without queries does not pay for them.

@@ -20,6 +20,7 @@
 #include "base/text.hpp"
 #include "probe/monitor/monitors.hpp"
 #include "probe/record/recorder.hpp"
+#include "probe/record/work.hpp"
 #include "rt/any_executor.hpp"
 #include "rt/core/pool.hpp"
 #include "rt/core/topology.hpp"
@@ -163,6 +164,12 @@ scheduler::scheduler(const runtime_options& options, std::vector<unsigned> cores
     workers_.back()->waits = &recorder.waits_of(i);
     workers_.back()->singles.resize(options.workers);
   }
+  probe::detail::counts_of_running_task.store(
+      []() noexcept -> probe::slice_counts* {
+        const worker* w = this_worker();
+        return w != nullptr && w->in_task ? w->log->counts() : nullptr;
+      },
+      std::memory_order_relaxed);
   rank_victims();
   sleeping_.reserve(workers_.size());
   parked_.reserve(workers_.size());

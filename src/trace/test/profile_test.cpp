@@ -1,4 +1,5 @@
 #include "trace/profile.hpp"
+
 #include "probe/record/test/temporary_test.hpp"
 
 #include <gmock/gmock.h>
@@ -10,6 +11,8 @@
 #include <sstream>
 
 #include "base/file.hpp"
+#include "probe/monitor/machine_limits.hpp"
+#include "probe/monitor/task_counts.hpp"
 
 namespace plx::probe {
 namespace {
@@ -139,6 +142,35 @@ TEST(Profile, AnUnfinishedTaskHasNoDuration) {
   recorder r(1);
   r.worker(0).record({.name = register_name("profile_test/open"), .begin = 0, .end = 100, .finished = false});
   EXPECT_THAT(profile_text(r), HasSubstr("       -"));
+}
+
+TEST(Profile, EventsWorkAndLimitsOfTaskTypes) {
+  recorder r(2);
+  fill(r);
+  const name_id small = register_name("profile_test/small");
+  counts_of_tasks counts{.events = {{"page-faults", 1}, {"task-clock", 1e-9}}, .work = true, .by_name = {}};
+  counts.by_name.resize(small + 1);
+  counts.by_name[small] = {.events = {600, 2'000'000'000}, .flops = 1e6, .bytes = 3e6};
+  counts.no_task = {400, 0};
+  counts.total = {1000, 2'000'000'000};
+  const double small_s = 1000 / ticks_per_second();
+  const machine_limits limits{
+      .threads = 2, .vector_bits = 512, .flops_per_s = 2 * 1e7 / small_s, .bytes_per_s = 2 * 6e6 / small_s};
+  const measured_of_tasks more{.energy = nullptr, .counts = &counts, .limits = &limits};
+  const std::string text = profile_text(r, 40, more);
+  EXPECT_THAT(text, HasSubstr("page-faults: 1,000: \"profile.../small\" 60.0 %, no task 40.0 %\n"));
+  EXPECT_THAT(text, HasSubstr("task-clock: 2.00 s: \"profile.../small\" 100.0 %, no task 0.0 %\n"));
+  EXPECT_THAT(text,
+              testing::ContainsRegex("limits of 2 workers: memory .* GB/s, .* Gflop/s: \"profile.../small\" 50.0 % "
+                                     "of memory\n"));
+  const std::string path = temporary("counts") + "/profile.csv";
+  ASSERT_TRUE(write_profile_csv(r, path, more));
+  const std::string csv = read_file(path).value();
+  EXPECT_THAT(csv, HasSubstr(",p99_s,perf:page-faults,perf:task-clock,flops,bytes\n"));
+  EXPECT_THAT(csv, testing::ContainsRegex("small,1,.*,600,2,1000000,3000000\n"));
+  EXPECT_THAT(csv, testing::ContainsRegex("large.*,0,0,0,0\n"));
+  counts.by_name.clear();
+  EXPECT_THAT(profile_text(r, 40, more), HasSubstr("Gflop/s: no task type stated its work\n"));
 }
 
 TEST(Profile, AnEmptyRecordingGivesATable) {

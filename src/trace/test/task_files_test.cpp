@@ -7,6 +7,8 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "probe/monitor/machine_limits.hpp"
+#include "probe/monitor/task_counts.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "trace/test/json_reader_test.hpp"
 
@@ -51,6 +53,28 @@ TEST_F(TaskFiles, EachSettingGivesAFileListedInTheSummary) {
   EXPECT_GE(j["measuring_cost"].number, 0);
   EXPECT_EQ(j["files"].list.size(), 3u);
   EXPECT_FALSE(j["files"].list[0].has("failure"));
+}
+
+TEST_F(TaskFiles, CountsAndLimitsAreInTheSummary) {
+  std::string logged;
+  log_to_function([](void* to, log_level, std::string_view text) { *static_cast<std::string*>(to) += text; }, &logged,
+                  log_level::warning);
+  counts_of_tasks counts{.events = {{"page-faults", 1}}, .by_name = {}};
+  counts.total = {1000};
+  counts.no_task = {400};
+  counts.counted = 0.5;
+  counts.failed_reads = 2;
+  const machine_limits limits{.threads = 2, .vector_bits = 512, .flops_per_s = 1e11, .bytes_per_s = 2e10};
+  ASSERT_TRUE(write_task_files(rec_, {.output = folder_}, {.counts = &counts, .limits = &limits}));
+  log_to_function(nullptr, nullptr, log_level::none);
+  EXPECT_THAT(logged, testing::HasSubstr("events were counted for 50 % of the time"));
+  EXPECT_THAT(logged, testing::HasSubstr("could not be read at 2 boundaries"));
+  const json j = json_reader::read(read_file(folder_ + "/measurement.json").value());
+  EXPECT_EQ(j["perf"]["counted"].number, 0.5);
+  EXPECT_EQ(j["perf"]["events"]["page-faults"]["tasks"].number, 600);
+  EXPECT_EQ(j["perf"]["events"]["page-faults"]["no_task"].number, 400);
+  EXPECT_EQ(j["limits"]["flops_per_s"].number, 1e11);
+  EXPECT_EQ(j["limits"]["threads"].number, 2);
 }
 
 TEST_F(TaskFiles, DroppedRecordsAreReportedWithTheSettingThatHelps) {
