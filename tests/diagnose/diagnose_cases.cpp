@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -29,6 +30,7 @@
 #include "gpu/device.hpp"
 #include "gpu/executor.hpp"
 #include "gpu/operation.hpp"
+#include "probe/record/work.hpp"
 #include "rt/async.hpp"
 #include "rt/channel.hpp"
 #include "rt/for_loop.hpp"
@@ -379,6 +381,30 @@ void stream() {
   }
 }
 
+/// a += s b in memory, or as often in caches, with the work stated.
+template <bool in_cache>
+void triad() {
+  constexpr std::size_t n_parts = 256, part = (in_cache ? std::size_t{8} << 10 : std::size_t{1} << 20) / sizeof(double);
+  constexpr std::size_t repeats = in_cache ? 128 : 1, passes = 40;
+  const std::unique_ptr<double[]> a(new double[n_parts * part]), b(new double[n_parts * part]);
+  for_loop(named("fill"), std::size_t{0}, n_parts, [&](std::size_t p) {
+    std::fill_n(a.get() + p * part, part, 1.0);
+    std::fill_n(b.get() + p * part, part, 2.0);
+  });
+  for (std::size_t pass = 0; pass < passes; ++pass) {
+    task_group g;
+    for (std::size_t p = 0; p < n_parts; ++p)
+      g.run(named("triad"), [x = a.get() + p * part, y = b.get() + p * part] {
+        for (std::size_t k = 0; k < repeats; ++k) {
+          for (std::size_t i = 0; i < part; ++i) x[i] += 1e-3 * y[i];
+          std::atomic_signal_fence(std::memory_order_seq_cst);  // each repetition really happens
+        }
+        probe::count_work(2.0 * part * repeats, 24.0 * part);
+      });
+    g.wait();
+  }
+}
+
 /// The CPU time of each of `n` threads for the parts that it adds to, relative to that of a thread alone.
 double slowdown_of_threads(bool in_cache, std::size_t n) {
   additions all(in_cache);
@@ -454,6 +480,8 @@ constexpr known_case cases[] = {
     {"padded", 2, count_up<64>},
     {"stream", 2, stream<false>},
     {"stream_in_cache", 2, stream<true>},
+    {"triad", 2, triad<false>},
+    {"triad_in_cache", 2, triad<true>},
     {"counted", 2, counted},
     {"imbalance_that_moves", 4, imbalance_that_moves},
     {"coarse", 4, coarse},

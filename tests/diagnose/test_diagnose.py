@@ -271,6 +271,18 @@ def test_tasks_that_use_all_of_the_memory_bandwidth_are_found_by_comparing_numbe
     check_that_more_workers_slow_calls_down(tmp_path, case, "add", n, expected)
 
 
+@pytest.mark.parametrize("case, expected", [("triad", True), ("triad_in_cache", False)])
+def test_a_type_that_states_its_bytes_and_moves_what_the_memory_gives_is_a_finding(tmp_path, case, expected):
+    """From one run, with the bandwidth that as many threads get after it."""
+    n = str(len(os.sched_getaffinity(0)))
+
+    def measure() -> dict:
+        shutil.rmtree(tmp_path / "run", ignore_errors=True)
+        return measured(tmp_path / "run", case, True, True, PLX_ROOFLINE="1", PLX_THREADS=n)
+
+    require(case, measure, lambda diagnosis: (finding(diagnosis, "bandwidth").get("task") == "triad") == expected)
+
+
 def named_types(comparison: str) -> set:
     """The task types that a comparison of repeated runs names as a cause."""
     return {line.split()[0] for line in comparison.splitlines() if line.startswith("  ")} & {"long", "short", "reduce"}

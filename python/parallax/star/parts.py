@@ -10,6 +10,7 @@ from html import escape
 from .. import ReadError, html
 from ..performance import pictures
 from ..performance.diagnosis.idle import locks
+from ..performance.roofline import roofline_picture
 from ..picture import dark, light, render
 from ..tables import read_json
 from ..text import count, percent, plural, seconds, short, trimmed
@@ -288,6 +289,7 @@ class Performance(Part):
             self.part("Idle rate", self.idle), self.part("Timeline", self.timeline),
             self.part("Timeline of the job", self.job_timeline) if self._has("job_timeline.csv") else "",
             self.part("Concurrency", self.concurrency), self.part("Tasks", self.tasks),
+            self.part("Roofline", self.roofline),
             self.part("Flame graph", self.flame) if self._has("flame.svg") else "",
             self.part("Functions", self.stacks) if self._has("stacks.svg") else "",
             self.part("Critical path", self.critical_path), self.part("Length of tasks", self.scatter),
@@ -472,10 +474,12 @@ class Performance(Part):
             raise Missing("the run has no profile.csv" if table is None else "profile.csv has no rows")
         total = table.numbers("total_s")
         whole, rows = float(total.sum()) or 1.0, []
+        events = [key for key in table.names() if key.startswith(of_event)]
         for i in sorted(range(len(table)), key=lambda i: -total[i])[:20]:
             times = [seconds(table.numbers(key)[i]) for key in (*names_of_times, *names_of_blame) if key in table]
             if "energy_j" in table:
                 times.append(f"{trimmed(table.numbers('energy_j')[i])} J")
+            times += [_event_text(key, table.numbers(key)[i]) for key in events]
             share = total[i] / whole
             rows.append(
                 [
@@ -486,6 +490,7 @@ class Performance(Part):
         names = {**names_of_times, **names_of_blame}
         header = ["task", "share", "total", "calls", *(names[key] for key in names if key in table)]
         header += ["energy"] if "energy_j" in table else []
+        header += [key.removeprefix(of_event) for key in events]
         more = f"The first 20 of {len(table)}." if len(table) > 20 else ""
         inner = html.table(header, rows, numeric=range(2, len(header)), raw=(1,))
         blame = (
@@ -494,7 +499,24 @@ class Performance(Part):
             if all(key in table for key in names_of_blame)
             else ""
         )
-        return html.card("Tasks", inner, f"By time spent in them, all workers together. {more}{blame}{self._energy()}")
+        caption = f"By time spent in them, all workers together. {more}{blame}{self._energy()}{self._events()}"
+        return html.card("Tasks", inner, caption)
+
+    def roofline(self) -> str:
+        found = self.facts.evidence.roofline if self.facts.evidence is not None else None
+        picture = roofline_picture(found) if found is not None else None
+        return self.picture(picture) if picture is not None else ""
+
+    def _events(self) -> str:
+        """A sentence about the events of the table, if any were counted by task type."""
+        perf = (read_json(self.facts.run.folder / "measurement.json") or {}).get("perf")
+        events = perf.get("events") if isinstance(perf, dict) else None
+        if not isinstance(events, dict):
+            return ""
+        outside = [f"{name} {_event_text(name, row['no_task'])}" for name, row in events.items() if isinstance(row, dict)]
+        counted = perf.get("counted", 1)
+        part = f", counted for {percent(counted)} of the time" if counted < 0.999 else ""
+        return f" Events{part}; outside of tasks: {', '.join(outside)}."
 
     def _energy(self) -> str:
         """A sentence, if the machine measures its energy."""
@@ -509,6 +531,13 @@ class Performance(Part):
 
 
 names_of_times = {"mean_s": "mean", "min_s": "min", "p50_s": "p50", "p99_s": "p99", "max_s": "max", "stddev_s": "std dev"}
+of_event = "perf:"  # columns of events counted by task type
+
+
+def _event_text(name: str, value) -> str:
+    return seconds(value) if name.endswith("task-clock") else count(value)
+
+
 names_of_blame = {"idle_blame_s": "idle blame", "lock_blame_s": "lock blame"}
 
 

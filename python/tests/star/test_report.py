@@ -88,6 +88,21 @@ def test_page_holds_the_energy_of_task_types(own_run, quick, summary, shown):
     assert ("60.5 J while workers were in tasks, 12.0 J while they were not" in page) == shown
 
 
+def test_page_holds_events_and_the_roofline(own_run, quick):
+    head, *rows = (own_run / "profile.csv").read_text().splitlines()
+    own = [f"{row},{1000 * i},2.5,1e9,5e8" for i, row in enumerate(rows)]
+    (own_run / "profile.csv").write_text("\n".join([f"{head},perf:page-faults,perf:task-clock,flops,bytes", *own]) + "\n")
+    limits = {"threads": 2, "vector_bits": 512, "flops_per_s": 1e11, "bytes_per_s": 2e10}
+    events = {"page-faults": {"tasks": 10000, "no_task": 1234}, "task-clock": {"tasks": 12.5, "no_task": 0.5}}
+    summary = {"limits": limits, "perf": {"counted": 0.75, "failed_reads": 0, "events": events}}
+    (own_run / "measurement.json").write_text(json.dumps(summary))
+    assert main(["report", str(own_run)]) == 0
+    page = (own_run / "report.html").read_text()
+    assert ">page-faults</th>" in page and ">3,000</td>" in page and ">2.50 s</td>" in page
+    assert "Events, counted for 75.0 % of the time; outside of tasks: page-faults 1,234, task-clock 500 ms." in page
+    assert (own_run / "roofline.png").exists() and "of the memory limit" in page
+
+
 def test_page_holds_the_changed_options(made):
     cells = "".join(f"<td>{text}</td>" for text in ("mesh.max_level", "1", "2", "--set", "2026-01-01T00:00:00Z"))
     assert f"<tr>{cells}</tr>" in made[1]

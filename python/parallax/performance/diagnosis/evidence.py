@@ -23,6 +23,7 @@ from ... import ReadError
 from ...folders import how_to_measure, refusal
 from ...tables import Table, csv_property, read_json
 from ...text import seconds, share_text
+from ..roofline import roofline_of
 
 files = ("workers.csv", "threads.csv", "profile.csv", "waits.csv", "diagnose.csv", "counters.csv", "critical_path.json")
 all_threads = "/threads{locality#0/total}/"
@@ -308,6 +309,11 @@ class Evidence:
     def idle_blame(self):
         """{task type: idle seconds of workers that are charged to it}; None if the run does not have them."""
         return self._blame("idle_blame_s") if self.threads is None else None
+
+    @cached_property
+    def roofline(self):
+        """Task types by the limits of the machine (roofline.Roofline), or None."""
+        return roofline_of(self.folder, self.profile)
 
     @cached_property
     def lock_blame(self):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...text import bytes_text, count, long_time_text, plural, ratio_text, seconds, share_text, short, trimmed
+from ..roofline import from_caches, rate_text
 from . import confidence
 from .cores import least_off_core, off_core
 from .evidence import Evidence, Finding
@@ -19,6 +20,9 @@ from .idle_rules import findings_about_idle_time
 least_grain = 0.10  # of the CPU time, lost to managing tasks
 least_locality_imbalance = 0.10  # (most - mean) / most, of seconds in tasks per worker of each locality
 least_network = 0.10  # of the time of tasks and network, in messages
+least_bandwidth = 0.80  # of the measured bandwidth of memory, by the stated bytes of a task type, with
+least_bandwidth_share = 0.30  # of the workers' time in that type, and
+most_bandwidth_idle = 0.20  # idle
 most_slow_ipc = 0.5  # instructions per cycle
 least_major_faults = 1000  # in the run, and
 least_major_fault_rate = 100  # per second of the run
@@ -62,7 +66,7 @@ def _use_of_threads(e: Evidence) -> str:
 
 def findings_of(e: Evidence) -> list:
     """The most costly first. Memory, which costs no time by itself, comes last."""
-    rules = [grain, localities, network, off_core, slow_instructions, page_faults, memory_growth]
+    rules = [grain, localities, network, off_core, bandwidth, slow_instructions, page_faults, memory_growth]
     found = [finding for finding in (rule(e) for rule in rules) if finding is not None]
     found = findings_about_idle_time(e) + found
     for finding in found:
@@ -162,6 +166,27 @@ def network(e: Evidence):
 
 
 # ---- tasks that make no progress, or little ----
+
+
+def bandwidth(e: Evidence):
+    """All workers are in tasks of a type that moves as many bytes as the memory gives them."""
+    if not e.has_workers or e.roofline is None or e.share(e.idle_s) > most_bandwidth_idle:
+        return None
+    for p in e.roofline.points:
+        share = p.share * e.share(e.tasks_s)
+        if p.at_least or share < least_bandwidth_share or not least_bandwidth <= p.of_memory <= from_caches:
+            continue
+        return Finding(
+            "bandwidth",
+            share,
+            f'"{short(p.name)}" uses up the bandwidth of memory: {rate_text(p.bytes_per_s, "B")}, {share_text(p.of_memory)} of the '
+            f"{rate_text(e.roofline.bytes_per_s, 'B')} that {plural(e.roofline.threads, 'thread')} can get here; it takes "
+            f"{share_text(share)} of the workers' time.",
+            "Its tasks wait for memory, not for their instructions: use smaller types, do more with data while they are in a cache (blocks, fused loops), "
+            "or place data in the memory of the worker's own socket.",
+            {"task": p.name, "bytes_per_s": p.bytes_per_s, "of_memory": p.of_memory},
+        )
+    return None
 
 
 def slow_instructions(e: Evidence):
