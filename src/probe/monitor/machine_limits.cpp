@@ -47,7 +47,7 @@ template <unsigned Bytes>
   return sum;
 }
 
-// Of a[i] = b[i] + s c[i] the processor would read the lines of a as well, or not, depending on its type.
+// For a[i] = b[i] + s c[i] the processor would read the lines of a as well, or not, depending on its type.
 [[gnu::always_inline]] inline void update_of(double* __restrict a, const double* __restrict b, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i) a[i] += 1e-3 * b[i];
 }
@@ -95,7 +95,7 @@ class measurement {
     n_multiply_adds_ = static_cast<std::uint64_t>(std::clamp(multiply_add_s / one_s, 1e3, 1e9));
   }
 
-  /// Of one thread, with an array of 2 * n_ doubles.
+  /// The part of one thread, with an array of 2 * n_ doubles.
   void run(unsigned thread, double* arrays) {
     double *a = arrays, *b = a + n_;
     std::fill(a, a + 2 * n_, 1.0);  // the pages of this thread

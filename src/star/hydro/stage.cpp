@@ -85,6 +85,28 @@ std::size_t stage_scratch_bytes(const hydro_parameters& parameters, int n) {
   return isa_baseline::table.scratch_doubles(parameters, n) * sizeof(double);
 }
 
+stage_work work_of_stage(const hydro_parameters& p, int n) {
+  PLX_ASSERT(is_block_size(n), n);
+  const bool full3d = p.scheme == hydro_scheme::full3d;
+  const double edge = n, cells = edge * edge * edge, ghosts = 3;  // on each side
+  // The tile has the ghosts of edges and corners for full3d alone. The lines of the new state are read before.
+  const double with_ghosts = (edge + 2 * ghosts) / edge;
+  const double tile = full3d ? with_ghosts * with_ghosts * with_ghosts : 1 + 6 * ghosts / edge;
+  stage_work work{.flops = 0,
+                  .bytes = cells * static_cast<double>(sizeof(double)) * variable_count(p) * (tile + 1 + 2)};
+  if (p.eos.kind != eos_kind::ideal || p.n_species != 0 || p.spin) return work;
+  if (p.reconstruct != reconstruction::ppm) return work;
+  if (full3d) {
+    work.flops = 5900 * cells;  // of each box of 8^3
+  } else if (p.riemann == riemann_solver::hllc) {
+    // Boxes of x, x and 8 cells, each with its ghosts: kernel/kernel_block.hpp.
+    const double x = n % 16 == 0 ? 16 : 8, sides = 2 / x + 1.0 / 8;
+    const double primitives = 36 * (1 + 2 * ghosts * sides), ppm = 29 * 6 * (3 + 2 * sides), hllc = 78 * (3 + sides);
+    work.flops = (primitives + ppm + hllc + 220) * cells;
+  }
+  return work;
+}
+
 void advance_block(const hydro_parameters& parameters, const stage_input& in, stage_output& out, void* scratch,
                    isa which) {
   PLX_ASSERT(is_block_size(in.n), in.n);

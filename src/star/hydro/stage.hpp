@@ -49,6 +49,16 @@ isa active_isa() noexcept;
 /// Bytes of scratch that advance_block needs.
 std::size_t stage_scratch_bytes(const hydro_parameters& parameters, int n);
 
+/// Floating-point operations of a stage of one block, and bytes from and to memory.
+struct stage_work {
+  double flops = 0, bytes = 0;
+};
+
+/// As counted from the formulas in docs/decisions/0001-simd.md (faces) and 0010-full3d.md, without gravity and sources.
+/// Memory that is only written counts twice, because its lines are read before. flops is 0 for schemes without a count:
+/// reconstruction other than PPM, fluxes other than HLLC, equations of state other than the ideal gas, species, spin.
+stage_work work_of_stage(const hydro_parameters& parameters, int n);
+
 /// Advances one block by one stage.
 /// Units:    code units.
 /// Requires: is_block_size(in.n); scratch of stage_scratch_bytes, aligned to 64 bytes.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mesh/between/gather.hpp"
+#include "probe/record/work.hpp"
 #include "star/runners/gravity_field.hpp"
 #include "star/state/gas.hpp"
 #include "star/step/gas_step.hpp"
@@ -237,6 +238,7 @@ stepper::stepper(gas& g, const setup& s, unsigned workers)
     : gas_(g),
       hydro_(s.hydro),
       scheme_(s.scheme),
+      work_of_stage_(star::work_of_stage(s.hydro, s.domain.block_size)),
       scratch_(workers, s.hydro, s.domain.block_size),
       fluxes_(variable_count(s.hydro), s.domain.block_size),
       left_(variable_count(s.hydro)),
@@ -303,6 +305,7 @@ void stepper::advance_block(slot_id slot, int stage, const double* potential, do
     star::advance_block(hydro_, in, out, mine.kernel);
     return out;
   });
+  probe::count_work(work_of_stage_.flops, work_of_stage_.bytes);
   reports_[slot].signal_rate = 0.0;
   note(slot, stage, out);
   for (int f = 0; f < mesh::face_count; ++f) {

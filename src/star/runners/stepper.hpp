@@ -16,6 +16,7 @@
 
 #include "mesh/field/face_fluxes.hpp"
 #include "num/exact_sum.hpp"
+#include "star/hydro/stage.hpp"
 #include "star/state/gas.hpp"
 
 namespace plx::step {
@@ -89,6 +90,7 @@ class stepper {
   gas& gas_;
   hydro_parameters hydro_;
   integrator scheme_;
+  stage_work work_of_stage_;  // of a block
   worker_scratch scratch_;
   mesh::flux_register fluxes_;
   mesh::side_totals left_;

@@ -48,7 +48,7 @@ TEST_F(PerfPage, BitsAboveTheCounterDoNotCount) {
 TEST_F(PerfPage, AChangeDuringTheReadRepeatsIt) {
   int reads = 0;
   const auto count = detail::read_perf_page(page, [&](std::uint32_t i) {
-    if (++reads == 1) {  // the thread was moved: another counter goes on from another offset
+    if (++reads == 1) {  // the thread was moved: another counter continues from another offset
       page.lock += 2;
       page.index = 6;
       page.offset = 5000;

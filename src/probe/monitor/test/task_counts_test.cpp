@@ -55,7 +55,7 @@ struct TaskCounts : testing::Test {
   std::uint64_t of(name_id name, std::size_t event = 0) const { return counts.sums().of(name).events[event]; }
 };
 
-TEST_F(TaskCounts, WhatASliceCountsIsOfItsTypeAndTheRestOfNoTask) {
+TEST_F(TaskCounts, CountsOfASliceAreOfItsTypeAndTheRestOfNoTask) {
   count(3);
   searches();
   starts(fast);

@@ -130,7 +130,7 @@ measured_run run_measured(const char* name, bool roofline, Program program) {
   return {read_file(s->output + "/profile.csv").value_or(""), read_file(s->output + "/measurement.json").value_or("")};
 }
 
-/// What a machine without events of the kernel answers.
+/// False on a machine without events of the kernel.
 bool has_page_faults() {
   auto s = std::make_shared<probe::settings>();
   s->perf = "page-faults";

@@ -248,5 +248,24 @@ TEST_P(stage_of, tracer_gives_the_pressure_of_cold_fast_gas) {
   EXPECT_EQ(b.floors(), 0);
 }
 
+/// The counts of docs/decisions/0001-simd.md and 0010-full3d.md: 1250 and 5900 operations per cell; 156 and 257 bytes
+/// of tile, 48 of the old state, and 48 written, whose lines are read before.
+TEST(WorkOfStage, IsThatOfTheDecisions) {
+  const double cells = 8 * 8 * 8;
+  hydro_parameters p;
+  EXPECT_NEAR(work_of_stage(p, 8).flops / cells, 1250, 5);
+  EXPECT_NEAR(work_of_stage(p, 8).bytes / cells, 156 + 48 + 2 * 48, 1);
+  EXPECT_LT(work_of_stage(p, 16).flops, 8 * work_of_stage(p, 8).flops);  // fewer ghosts
+  p.n_species = 1;
+  EXPECT_EQ(work_of_stage(p, 8).flops, 0);
+  EXPECT_GT(work_of_stage(p, 8).bytes, 0);
+  p = {};
+  p.scheme = hydro_scheme::full3d;
+  EXPECT_NEAR(work_of_stage(p, 8).flops / cells, 5900, 1);
+  EXPECT_NEAR(work_of_stage(p, 8).bytes / cells, 257 + 48 + 2 * 48, 1);
+  p.reconstruct = reconstruction::mp5;
+  EXPECT_EQ(work_of_stage(p, 8).flops, 0);
+}
+
 }  // namespace
 }  // namespace plx::star
