@@ -292,6 +292,7 @@ int run(const command_line& c, runtime_options options, qmc::dca_options& o, con
   if (net::detail::is_first_launched()) plan = make_plan();
   job_options settings;
   settings.runtime.workers = 1;
+  settings.takes_spares = false;
   if (plan && *plan && !(*plan)->finished) settings.runtime = options_of_run(c, options, folder_of(c));
   if (!plan && read) settings.runtime = app::options_of_run(c, options, folder_of(c));
   plx::job job(settings);

@@ -363,6 +363,7 @@ int run(const common_options& c, runtime_options options, const parquet::parquet
         const result<run_plan>& plan) {
   job_options settings;
   settings.runtime.workers = 1;
+  settings.takes_spares = false;
   if (plan) settings.runtime = app::options_of_run(c, std::move(options), plan->folder);
   plx::job job(settings);
   if (!plan) {

@@ -163,6 +163,7 @@ job_options options_of(const command_line& c, runtime_options options, const run
   options = app::options_of_run(c, std::move(options), w.request.out);
   options.stack_bytes = std::size_t{1} << 20;
   job_options all;
+  all.takes_spares = false;
   all.runtime = std::move(options);
   all.summary = !w.request.out.empty() && !c.print_config;
   return all;
@@ -206,6 +207,7 @@ int run_with_others(const command_line& c, const run_plan& w, plx::job& job, ste
 int go(const command_line& c, const runtime_options& options, const result<run_plan>& mine) {
   job_options here;
   here.runtime.workers = 1;
+  here.takes_spares = false;
   plx::job job(mine ? options_of(c, options, *mine) : here);
   step::exchange net(job.node());
   try {

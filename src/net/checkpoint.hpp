@@ -10,7 +10,7 @@
 //
 //   plx::memory_checkpoint copies("blocks");                // each member keeps its objects and those of a partner
 //   copies.store(world, mine);
-//   auto back = copies.restore<block_type>(survivors);      // after the loss of a locality
+//   auto back = copies.restore<block_type>(survivors);      // after the loss of a locality; also with replace_lost()
 //
 // All functions but constructors, add() and local() are collective calls: all members make the same ones in the same
 // order, and they suspend the calling task. Keys are unique in a checkpoint. While it is stored, no call changes the
@@ -185,10 +185,12 @@ class memory_checkpoint {
   /// Replaces the checkpoint. If a locality is lost meanwhile (locality_lost), restore() finds the previous checkpoint
   /// or this one, whole. Memory: twice the data; four times while it is stored.
   void store(const communicator& all, const checkpoint_set& mine);
-  /// Makes the objects of all members that stored the newest whole checkpoint. The objects of a lost member are made on
-  /// its partner. `all`: surviving members of store(), and any other localities. The checkpoint remains; until the next
-  /// store() there is one copy only of what was stored or kept by the lost member. Errors: checkpoint_error if a member
-  /// and its partner are lost, or nothing has been stored.
+  /// Makes the objects of all members that stored the newest whole checkpoint. `all`: surviving members of store(), and
+  /// any other localities. Those of them that keep nothing of the checkpoint, such as spares that were taken
+  /// (replace_lost()), replace the lost members, in the order of both: the objects of a lost member are made there,
+  /// and those of further lost members on their partners. The checkpoint remains; until the next store() there is one
+  /// copy only of what was kept by the lost member, and of its own objects if they were made on its partner. Errors:
+  /// checkpoint_error if a member and its partner are lost, or nothing has been stored.
   template <class... T>
   [[nodiscard]] restored_objects restore(const communicator& all) const {
     const std::vector<const net::checkpoint::stored_type*> types{&net::checkpoint::object_stored<T>()...};

@@ -80,9 +80,9 @@ inline constexpr bool is_elementwise<std::vector<T>, elementwise<Op>> = is_eleme
 /// A group of localities that performs collective operations.
 class communicator {
  public:
-  /// All localities of the job.
+  /// All localities of the job, without its spares. Throws std::logic_error on a spare, which uses joined().
   communicator();
-  /// All localities; independent of other communicators.
+  /// The same localities; independent of other communicators.
   explicit communicator(const std::string& name);
   /// These localities, including this one. Ranks are assigned in ascending order of locality.
   communicator(const std::string& name, std::vector<locality_id> members);
@@ -304,5 +304,31 @@ class communicator {
 
   std::shared_ptr<net::collective::group> group_;  // of a part: a handle, which counts
 };
+
+// The replacement of lost localities by spares. With the setting `spares` = k (PLX_SPARES, --plx:spares) the last k
+// localities of a job are spares: they serve messages, and job.run(f) calls f on one of them only when it is taken.
+//
+//   auto all = plx::joined();             // on a spare that was taken: with the others
+//   const bool is_new = all.has_value();
+//   if (!all) all.emplace();              // on a member from the start
+//   ...
+//   } catch (const plx::locality_lost&) {
+//     all = plx::replace_lost();          // the survivors and a spare, which calls f
+//   }
+
+/// A communicator of all living members, completed with spares to `size` members (0: as many as the job had at the
+/// start) as far as there are any. Ranks ascend with the number of the locality, so new members come last. A collective
+/// call of all living members, with the same size: it waits for all of them, whichever notices the loss first, and if
+/// another one is lost meanwhile, it begins again without it. A spare that has been taken calls the function of the run
+/// and finds this communicator by joined().
+/// Empty: a member has returned from the function of the run, so it will not take part. If all wait for each other
+/// at the end of the function, no work of the others is left then.
+/// Errors: std::logic_error on a spare that has not been taken. Losses are no error; a member that is lost afterwards
+/// ends the calls of the new communicator.
+/// Cost: two messages each way between each locality and the first living one, one for each spare that is taken, and
+/// one from that to each locality. Example: examples/24_spares.cpp
+[[nodiscard]] std::optional<communicator> replace_lost(unsigned size = 0);
+/// The communicator with which this locality became a member, if it is a spare that was taken; otherwise empty.
+[[nodiscard]] std::optional<communicator> joined();
 
 }  // namespace plx

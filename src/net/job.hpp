@@ -18,6 +18,7 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -67,6 +68,9 @@ struct job_options {
   double stop_deadline_s = 10;
   /// The root writes a summary of all localities (net/observe/job_summary.hpp) even if no setting requests one.
   bool summary = false;
+  /// Whether the program replaces lost localities by spares (plx::replace_lost() in net/collectives.hpp). Otherwise the
+  /// setting `spares` is refused.
+  bool takes_spares = true;
 };
 
 class job {
@@ -85,6 +89,8 @@ class job {
   /// returned and no parcel of the program is in flight. When f throws, this locality leaves the job, the others are
   /// notified, and the exception is rethrown. Throws locality_lost if all others are lost, except on locality 0.
   /// Without `info` the task has the name of f.
+  /// On a spare, f() is called only if replace_lost() takes it in this run; otherwise the result is a default value
+  /// (std::logic_error if there is none). Throws locality_lost on an unused spare if all members are lost.
   template <class F>
   auto run(F&& f) {
     const task_info info{probe::register_callable_name(f)};
@@ -92,23 +98,22 @@ class job {
   }
   template <class F>
   auto run(const task_info& info, F&& f) {
-    return home().run(info, [this, g = std::forward<F>(f)]() mutable {
-      using R = std::invoke_result_t<decltype(g)&>;
-      const auto call = [&]() -> R {
-        try {
-          return g();
-        } catch (...) {
-          fail(std::current_exception());
-          throw;
-        }
-      };
+    return home().run(info, [this, info, g = std::forward<F>(f)]() mutable {
+      using G = std::decay_t<F>;
+      using R = std::decay_t<std::invoke_result_t<G&>>;
       if constexpr (std::is_void_v<R>) {
-        call();
-        wait_for_all();
+        run_here(info, &g, [](void* body) { (*static_cast<G*>(body))(); });
       } else {
-        R value = call();
-        wait_for_all();
-        return value;
+        struct call {
+          G& f;
+          std::optional<R> value{};
+        } c{g};
+        run_here(info, &c, [](void* body) {
+          auto& of = *static_cast<call*>(body);
+          of.value.emplace(of.f());
+        });
+        if (c.value) return *std::move(c.value);
+        return value_of_unused_spare<R>();
       }
     });
   }
@@ -133,7 +138,7 @@ class job {
   [[nodiscard]] runtime& home() noexcept;           ///< the runtime of this locality
   [[nodiscard]] net::node& node() noexcept;         ///< its network node
   [[nodiscard]] locality_id here() const noexcept;  ///< its number
-  [[nodiscard]] unsigned size() const noexcept;     ///< localities, including lost ones
+  [[nodiscard]] unsigned size() const noexcept;     ///< localities, including lost ones and spares
 
  private:
   void start(job_options options, std::string problem);
@@ -141,7 +146,14 @@ class job {
   void end_measuring() noexcept;
   void gather();
   void write_summary();
-  void wait_for_all();
+  template <class R>
+  static R value_of_unused_spare() {
+    if constexpr (std::is_default_constructible_v<R>)
+      return R();
+    else
+      throw std::logic_error("a spare that was not taken has no result: the type has no default value");
+  }
+  void run_here(const task_info& info, void* body, void (*call)(void*));
   void fail(const std::exception_ptr& e) noexcept;
 
   struct parts;

@@ -18,11 +18,14 @@ inline constexpr locality_id no_locality = ~locality_id{0};
 [[nodiscard]] locality_id find_here();
 /// The root: locality 0, which starts with the others and ends after them.
 [[nodiscard]] locality_id find_root_locality();
-/// The number of localities, including lost ones.
+/// The number of localities, including lost ones and spares.
 [[nodiscard]] unsigned locality_count();
-/// All localities that are not lost, including this one, ascending.
+/// All living members of the job, ascending: the localities that are neither lost nor spares, and the spares that have
+/// been taken (replace_lost() in net/collectives.hpp).
 [[nodiscard]] std::vector<locality_id> find_all_localities();
 /// The same without this locality.
 [[nodiscard]] std::vector<locality_id> find_remote_localities();
+/// The living spares that have not been taken, as far as this locality knows, ascending.
+[[nodiscard]] std::vector<locality_id> find_spare_localities();
 
 }  // namespace plx

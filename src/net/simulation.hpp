@@ -32,7 +32,7 @@ class simulation {
 
   /// Runs f() as a task on every locality. Returns when all have ended and no work or message is left. Throws what f
   /// threw on the first locality where it did; plx::deadlock_error, which names the seed and the waiting tasks, when a
-  /// task waits forever. Killed localities are ignored.
+  /// task waits forever. Killed localities are ignored. Spares run f() if they are taken.
   template <class F>
   void run(F f) {
     run_all(0, size(), &f, [](void* body) { (*static_cast<F*>(body))(); });

@@ -242,6 +242,11 @@ void settings::describe(config_table& t) {
   t.add("plx.cores", cores, {.help = "the cores for the workers, such as 0-3,8 or numa:1"});
   t.add("plx.coalesce", coalesce,
         {.help = "coalescing of parcels: self, off, adaptive, 128,1000 (us), or f=128,1000; g=self"});
+  t.add("plx.spares", spares,
+        {.unit = "1",
+         .help = "how many of a job's processes, the last ones, are spares for lost ones",
+         .min = 0,
+         .max = 1u << 30});
 }
 
 bool settings::any() const {

@@ -103,7 +103,8 @@ struct settings {
   // For the runtime only, so that one table contains all arguments (documented in rt/runtime_options.hpp).
   int threads = 0;
   std::string cores{};
-  std::string coalesce{};  // for net/coalescing.hpp
+  std::string coalesce{};   // for net/coalescing.hpp
+  std::int64_t spares = 0;  // how many localities of a job, the last ones, are spares (net/collectives.hpp)
   /// Which process of a job this is, and of how many; set by net::job.
   unsigned locality = 0, localities = 1;
   /// The processes of the job write the same files, to folders of their own; set by plx-exec.

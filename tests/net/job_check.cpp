@@ -223,6 +223,13 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
     j.run([who, seconds] { store_until_killed(who, seconds); });
     std::printf("restored %u\n", j.here());
     std::fflush(stdout);
+  } else if (name == "spares") {  // of which none is taken
+    const int members = j.run([] { return value_with_spares(); });
+    j.run([] {});
+    std::printf("members %u %d\n", j.here(), members);
+    std::fflush(stdout);
+  } else if (name == "spares-throw") {
+    j.run([who] { throw_on_spare(who); });
   } else if (name == "throw") {
     j.run([who] {
       if (find_here() == who) throw std::runtime_error("no such file");
@@ -290,12 +297,11 @@ int run(job& j, const std::string& name, locality_id who, int seconds) {
     std::printf("survived %u\n", j.here());
     std::fflush(stdout);
   } else {
-    std::fprintf(
-        stderr,
-        "job_check: expected talk, count, calls, calls-die, windows, windows-die, checkpoint-die, throw, die, "
-        "die-at-start, stop, "
-        "end-late, leave, full, flood, report-death, report-throw, report-all, report-late or survive, found '%s'\n",
-        name.c_str());
+    std::fprintf(stderr,
+                 "job_check: expected talk, count, calls, calls-die, windows, windows-die, checkpoint-die, spares, "
+                 "spares-die, spares-throw, throw, die, die-at-start, stop, end-late, leave, full, flood, "
+                 "report-death, report-throw, report-all, report-late or survive, found '%s'\n",
+                 name.c_str());
     return 2;
   }
   if (j.here() == 0) std::printf("fine with %u\n", j.size());
@@ -321,6 +327,11 @@ int main(int argc, char** argv) {
     if (j.size() > 1000) return async<&only_here>(0, 1).get();
 #endif
     try {
+      if (argc > 3 && argv[1] == std::string_view("spares-die")) {
+        j.run([argv] { replace_killed(argv[2], std::atoi(argv[3])); });
+        j.run([] {});
+        return 0;
+      }
       return run(j, argc > 1 ? argv[1] : "", argc > 2 ? static_cast<locality_id>(std::atoi(argv[2])) : 0,
                  argc > 3 ? std::atoi(argv[3]) : 3);
     } catch (const locality_lost& e) {

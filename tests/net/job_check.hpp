@@ -2,6 +2,8 @@
 // windows.
 #pragma once
 
+#include <string>
+
 #include "net/locality.hpp"
 
 /// Thousands of calls of several types, some of them concurrent. Throws if a result is wrong.
@@ -28,3 +30,11 @@ const char* way_of_windows();
 /// Stores objects and a vector in memory until `victim` is killed; the others restore the newest version. Throws
 /// std::logic_error if something is missing or wrong.
 void store_until_killed(plx::locality_id victim, int after_ms);
+
+/// The slabs of replaced_slabs_test.hpp, while the localities in a list "1,3" kill themselves after this step; spares
+/// replace them. Prints the result.
+void replace_killed(const std::string& victims, int kill_after_step);
+/// `victim` is killed, and the spare that replaces it throws.
+void throw_on_spare(plx::locality_id victim);
+/// The number of members.
+int value_with_spares();

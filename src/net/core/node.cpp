@@ -38,11 +38,12 @@ struct node::locks {
   std::vector<locality_id> reported;  // peers whose loss the services know; guarded by `services`
 };
 
-node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities)
+node::node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities, unsigned spares)
     : runtime_(rt),
       transport_(std::move(t)),
       here_(here),
       size_(localities),
+      first_spare_(localities - spares),
       actions_(all_actions()),
       port_(rt.get_scheduler(), *transport_, here, localities),
       traffic_(localities),
@@ -227,24 +228,3 @@ node& node_here() {
 }
 
 }  // namespace plx::net
-
-namespace plx {
-namespace {
-
-std::vector<locality_id> living(bool with_here) {
-  const net::node& n = net::node_here();
-  std::vector<locality_id> all;
-  for (locality_id i = 0; i < n.size(); ++i)
-    if (!n.is_lost(i) && (with_here || i != n.here())) all.push_back(i);
-  return all;
-}
-
-}  // namespace
-
-locality_id find_here() { return net::node_here().here(); }
-locality_id find_root_locality() { return 0; }
-unsigned locality_count() { return net::node_here().size(); }
-std::vector<locality_id> find_all_localities() { return living(true); }
-std::vector<locality_id> find_remote_localities() { return living(false); }
-
-}  // namespace plx

@@ -121,13 +121,16 @@ class node final : private receiver {
  public:
   /// Requires: nothing else is attached to `rt`, which ends after stop() and before the node does: its last tasks may
   /// still use the network, and find all other localities lost.
-  node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities);
+  /// The last `spares` of the localities are spares (net/group/membership.hpp).
+  node(runtime& rt, std::unique_ptr<transport> t, locality_id here, unsigned localities, unsigned spares = 0);
   ~node() override;
   node(const node&) = delete;
   node& operator=(const node&) = delete;
 
   [[nodiscard]] locality_id here() const noexcept { return here_; }
   [[nodiscard]] unsigned size() const noexcept { return size_; }  ///< localities of the job, including lost ones
+  /// The localities that are members from the start: those with lower numbers. The others are spares.
+  [[nodiscard]] unsigned first_spare() const noexcept { return first_spare_; }
   [[nodiscard]] runtime& home() const noexcept { return runtime_; }
   [[nodiscard]] parcel_port& port() noexcept { return port_; }
   [[nodiscard]] reply_table& replies() noexcept { return replies_; }
@@ -262,6 +265,7 @@ class node final : private receiver {
   std::unique_ptr<transport> transport_;
   const locality_id here_;
   const unsigned size_;
+  const unsigned first_spare_;
   const std::span<const action_entry* const> actions_;
   parcel_port port_;
   reply_table replies_;

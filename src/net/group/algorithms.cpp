@@ -4,6 +4,7 @@
 #include <bit>
 #include <numeric>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -247,8 +248,12 @@ algorithm combine_up_to(call& c, payload mine, bool exclusive) {
 namespace plx {
 namespace {
 
-std::vector<locality_id> all_localities() {
-  std::vector<locality_id> all(net::node_here().size());
+std::vector<locality_id> members_of_start() {
+  const net::node& n = net::node_here();
+  if (n.here() >= n.first_spare())
+    throw std::logic_error("locality " + std::to_string(n.here()) +
+                           " is a spare, and no member of the communicator of the start: use plx::joined()");
+  std::vector<locality_id> all(n.first_spare());
   std::iota(all.begin(), all.end(), 0u);
   return all;
 }
@@ -256,7 +261,7 @@ std::vector<locality_id> all_localities() {
 }  // namespace
 
 communicator::communicator() : communicator("") {}
-communicator::communicator(const std::string& name) : communicator(name, all_localities()) {}
+communicator::communicator(const std::string& name) : communicator(name, members_of_start()) {}
 communicator::communicator(const std::string& name, std::vector<locality_id> members)
     : group_(std::shared_ptr<void>(),
              &net::node_here().get<net::collective::groups>().named(name, std::move(members))) {}

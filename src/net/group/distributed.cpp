@@ -319,7 +319,7 @@ namespace plx::distributed::detail {
 
 object find(std::string_view kind, std::string_view name) {
   const std::uint64_t id = fnv1a(fmt::format("{} {}", kind, name));
-  return {id, static_cast<locality_id>(id % net::node_here().size())};
+  return {id, static_cast<locality_id>(id % net::node_here().first_spare())};
 }
 
 future<bool> send(object o, std::size_t capacity, payload value) {

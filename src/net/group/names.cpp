@@ -67,7 +67,9 @@ class name_table final : public service {
   std::map<std::string, std::vector<promise<handle>>> waiting_;
 };
 
-locality_id place_of(const std::string& name) { return static_cast<locality_id>(fnv1a(name) % locality_count()); }
+locality_id place_of(const std::string& name) {
+  return static_cast<locality_id>(fnv1a(name) % node_here().first_spare());
+}
 name_table& table() { return node_here().get<name_table>(); }
 
 }  // namespace

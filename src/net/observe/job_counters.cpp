@@ -9,6 +9,7 @@
 
 #include "net/action.hpp"
 #include "net/error.hpp"
+#include "net/group/membership.hpp"
 #include "probe/counters/gauge.hpp"
 #include "rt/core/scheduler.hpp"
 
@@ -120,14 +121,21 @@ class job_counters::source final : public probe::counter_source {
 job_counters::job_counters(node& n) : node_(n), source_(std::make_shared<source>(n)) {
   probe::counter_registry& all = n.home().counters();
   const std::string here = fmt::format("{{{}/total}}", all.locality_name());
-  registered_.push_back(
-      all.add({fmt::format("/localities{}/count/all", here), "1", "Localities of the job, including lost ones"},
-              [&n] { return double(n.size()); }));
+  registered_.push_back(all.add(
+      {fmt::format("/localities{}/count/all", here), "1", "Localities of the job, including lost ones and spares"},
+      [&n] { return double(n.size()); }));
   registered_.push_back(
       all.add({fmt::format("/localities{}/count/lost", here), "1", "Localities that were lost"}, [&n] {
         unsigned lost = 0;
         for (locality_id i = 0; i < n.size(); ++i) lost += n.is_lost(i);
         return double(lost);
+      }));
+  registered_.push_back(
+      all.add({fmt::format("/localities{}/count/spares", here), "1", "Living spares that have not been taken"}, [&n] {
+        unsigned spares = 0;
+        for (locality_id i = n.first_spare(); i < n.size(); ++i)
+          spares += !n.is_lost(i) && !n.get<membership>().is_member(i);
+        return double(spares);
       }));
   if (n.size() > 1) all.set_source(source_);
 }

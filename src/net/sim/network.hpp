@@ -52,6 +52,7 @@ struct sim_partition {
 /// Options of net::simulation and of net::sim_network.
 struct sim_options {
   unsigned localities = 2;
+  unsigned spares = 0;   ///< the last of them (net/group/membership.hpp)
   unsigned workers = 2;  ///< virtual workers of each locality
   std::uint64_t seed = 1;
   double delay_min_s = 1e-6;  ///< shortest delay of a message

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "base/assert.hpp"
+#include "net/group/membership.hpp"
 
 namespace plx::net {
 namespace {
@@ -203,7 +204,7 @@ runtime_options options_of(const sim_options& o, locality_id which, sim_schedule
 
 struct simulation::locality {
   locality(const sim_options& o, locality_id here, sim_scheduler& s, sim_network& n)
-      : rt(options_of(o, here, s)), of(rt, n.transport_of(here), here, o.localities) {
+      : rt(options_of(o, here, s)), of(rt, n.transport_of(here), here, o.localities, o.spares) {
     constexpr unsigned few_or_many[] = {16384, 64, 2, 8};
     of.port().bound_queued(o.credits != 0 ? o.credits : few_or_many[o.seed % 4]);
   }
@@ -234,15 +235,30 @@ void simulation::run_all(locality_id first, locality_id last, void* body, void (
     threads.emplace_back([&, i] {
       locality& p = *places_[i];
       p.thrown = nullptr;
+      auto when_taken = [&] {
+        try {
+          if (!p.of.get<membership>().join()) return;
+          call(body);
+          p.of.get<membership>().finish();
+        } catch (...) {
+          p.thrown = std::current_exception();
+        }
+      };
+      using taken = decltype(when_taken);
       try {
-        p.rt.run([&, mine = i >= first && i < last] {
+        p.rt.run([&, mine = i >= first && i < last, all = first == 0 && last == size()] {
+          auto& members = p.of.get<membership>();
+          const bool begins = members.begin_run({{}, &when_taken, [](void* f) { (*static_cast<taken*>(f))(); }});
+          if (!begins && all) return;
           if (mine) call(body);
+          members.finish();
         });
       } catch (...) {
         p.thrown = std::current_exception();
       }
     });
   for (auto& t : threads) t.join();
+  for (auto& p : places_) p->of.get<membership>().end_run();
   std::string waits;
   std::exception_ptr failure;
   for (locality_id i = 0; i < size(); ++i) {

@@ -12,6 +12,7 @@
 #include "base/text.hpp"
 #include "net/core/action_entry.hpp"
 #include "net/core/node.hpp"
+#include "net/group/membership.hpp"
 #include "net/observe/clock_offsets.hpp"
 #include "net/observe/job_counters.hpp"
 #include "net/observe/job_summary.hpp"
@@ -59,10 +60,12 @@ std::string measures_of(const probe::settings& s, bool always_sums) {
   return fmt::format("{}{}", s.trace ? "trace," : "", sums ? "summary" : "");
 }
 
-// Processes that may use the same cores share them equally.
-unsigned share_of_cores(const std::vector<net::locality_properties>& all, locality_id here) {
-  const auto sharing = static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [&](const auto& one) { return one.cores == all[here].cores; }));
+// Processes that may use the same cores share them equally. Spares, the last ones, count only where there are no
+// others: they take the place of a lost process.
+unsigned share_of_cores(const std::vector<net::locality_properties>& all, locality_id here, unsigned spares) {
+  const auto same = [&](const auto& one) { return one.cores == all[here].cores; };
+  auto sharing = static_cast<std::size_t>(std::count_if(all.begin(), all.end() - spares, same));
+  if (sharing == 0) sharing = static_cast<std::size_t>(std::count_if(all.end() - spares, all.end(), same));
   return std::max(1u, detail::default_worker_count(detail::allowed_cores().size() / std::max<std::size_t>(sharing, 1)));
 }
 
@@ -117,21 +120,30 @@ void job::start(job_options options, std::string problem) {
   if (options.runtime.measure == nullptr) options.runtime.measure = options_from_environment().measure;
   const std::int64_t every = options.runtime.measure->trace_localities;
   if (problem.empty() && every < 1) problem = fmt::format("trace-localities: expected at least 1, found {}", every);
+  const std::int64_t spares_wanted = options.runtime.measure->spares;
+  if (problem.empty() && spares_wanted != 0 && !options.takes_spares)
+    problem = fmt::format("spares: this program does not replace lost processes: expected 0, found {}", spares_wanted);
   auto found = net::find_bootstrap(wanted, options.start_deadline_s);
   if (!found && !problem.empty()) throw job_error(problem, true);
   p->peers = or_throw(std::move(found));
-  const auto mine = net::properties_here(measures_of(*options.runtime.measure, options.summary), problem);
+  if (problem.empty() && spares_wanted >= p->peers->size())
+    problem = fmt::format("spares: expected at most {} in a job of {}, found {}", p->peers->size() - 1,
+                          plural(p->peers->size(), "process"), spares_wanted);
+  const auto mine = net::properties_here(measures_of(*options.runtime.measure, options.summary), problem,
+                                         static_cast<unsigned>(spares_wanted));
   net::job_start start = net::start_together(wanted, p->peers, mine, options.start_deadline_s);
   const net::bootstrap& peers = *p->peers;
   const bool many = peers.size() > 1;
   if (many) log_info("{} localities have started in {} exchanges of data", peers.size(), peers.exchanges());
-  if (options.runtime.workers == 0 && many) options.runtime.workers = share_of_cores(start.properties, peers.here());
+  const unsigned spares = start.properties[0].spares;
+  if (options.runtime.workers == 0 && many)
+    options.runtime.workers = share_of_cores(start.properties, peers.here(), spares);
   set_apart(options.runtime, peers.here(), peers.size());
   options.runtime.locality = peers.here();
   if (!many) start.carrier = std::make_unique<no_transport>();
   // From here on workers use the transport's library; the main thread must not use it until the node has stopped.
   p->home = std::make_unique<runtime>(options.runtime);
-  p->node = std::make_unique<net::node>(*p->home, std::move(start.carrier), peers.here(), peers.size());
+  p->node = std::make_unique<net::node>(*p->home, std::move(start.carrier), peers.here(), peers.size(), spares);
   const std::string& host = start.hosts[peers.here()];
   p->node->share_memory(static_cast<unsigned>(std::count(start.hosts.begin(), start.hosts.end(), host)));
   p->node->get<net::job_counters>();
@@ -203,7 +215,42 @@ job::~job() {
   p.peers->leave(p.stop_deadline_s);
 }
 
-void job::wait_for_all() { parts_->node->get<net::termination>().wait_for_all(); }
+// Called in a task. On a spare that is taken meanwhile, another task calls the body.
+void job::run_here(const task_info& info, void* body, void (*call)(void*)) {
+  auto& members = node().get<net::membership>();
+  auto& end = node().get<net::termination>();
+  std::exception_ptr thrown;
+  auto when_taken = [&] {
+    try {
+      if (!members.join()) return;
+      call(body);
+      members.finish();
+    } catch (...) {
+      thrown = std::current_exception();
+      fail(thrown);
+      end.stop_waiting();
+    }
+  };
+  using taken = decltype(when_taken);
+  if (members.begin_run({info, &when_taken, [](void* f) { (*static_cast<taken*>(f))(); }})) {
+    try {
+      call(body);
+    } catch (...) {
+      fail(std::current_exception());
+      throw;
+    }
+    members.finish();
+  }
+  std::exception_ptr lost;
+  try {
+    end.wait_for_all();
+  } catch (...) {  // it does not wait for a body that still runs
+    lost = std::current_exception();
+  }
+  members.end_run();
+  if (!lost) lost = members.loss_of_all_members();
+  if (thrown || lost) std::rethrow_exception(thrown ? thrown : lost);
+}
 
 void job::fail(const std::exception_ptr& e) noexcept {
   parts_->failed = true;

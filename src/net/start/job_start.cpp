@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "base/process.hpp"
@@ -21,19 +22,22 @@ std::string locality_properties::bytes() const {
   std::string all;
   for (const std::string* field : {&program, &cores, &measures}) append_field(all, *field);
   append_field(all, printable(problem));
+  append_field(all, std::to_string(spares));
   return all;
 }
 
 locality_properties locality_properties::read(std::string_view bytes) {
   locality_properties p;
   for (std::string* field : {&p.program, &p.cores, &p.measures, &p.problem}) *field = take_field(bytes).value_or("");
+  const std::string_view spares = take_field(bytes).value_or("0");
+  std::from_chars(spares.data(), spares.data() + spares.size(), p.spares);
   return p;
 }
 
-locality_properties properties_here(std::string measures, std::string problem) {
+locality_properties properties_here(std::string measures, std::string problem, unsigned spares) {
   return {fmt::format("{} {:x}", PLX_NET_VERSION, fnv1a(describe_actions())),
           fmt::format("{} {}", host_name(), fmt::join(plx::detail::allowed_cores(), ",")), std::move(measures),
-          std::move(problem)};
+          std::move(problem), spares};
 }
 
 namespace {

@@ -23,13 +23,14 @@ struct locality_properties {
   std::string cores;     ///< host and processors that it may use
   std::string measures;  ///< "trace", "summary", both or nothing: all localities take part in the root's measurements
   std::string problem;   ///< an invalid argument; "": none
+  unsigned spares = 0;   ///< the root's value counts
 
   [[nodiscard]] std::string bytes() const;
   /// Missing fields are empty.
   static locality_properties read(std::string_view bytes);
 };
 /// Those of this process.
-locality_properties properties_here(std::string measures, std::string problem);
+locality_properties properties_here(std::string measures, std::string problem, unsigned spares = 0);
 
 struct job_start {
   std::vector<std::string> hosts;  ///< by locality, as in detail::job_info

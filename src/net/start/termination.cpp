@@ -83,7 +83,7 @@ void termination::wait_for_all() {
   const std::uint64_t turn = ++turn_;
   counts before;          // on the root: the sums of the previous round
   bool repeated = false;  // that round had the same tree
-  while (ended_ < turn) {
+  while (ended_ < turn && !stops_waiting_) {
     if (is_root()) {
       std::vector<locality_id> lost = lost_localities(node_);
       if (lost.size() + 1 == node_.size() && node_.here() != 0) std::rethrow_exception(node_.loss_of(0));
@@ -121,6 +121,14 @@ void termination::wait_for_all() {
     }
     guard.lock();
   }
+}
+
+void termination::stop_waiting() noexcept {
+  {
+    const spin_guard guard(lock_);
+    stops_waiting_ = true;
+  }
+  changed_.notify_all();
 }
 
 // All localities before this one are lost.

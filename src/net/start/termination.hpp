@@ -37,6 +37,8 @@ class termination final : public service {
   /// Called by a task of every locality, equally often on each: waits until all have called it and the job is
   /// quiescent. Throws locality_lost if all others are lost, except on locality 0: they may have lost this one instead.
   void wait_for_all();
+  /// Ends wait_for_all(), now or later: this locality has failed while it waits.
+  void stop_waiting() noexcept;
   /// Reports to all others that this locality has failed because of `e`: they treat it as lost for this reason. The
   /// report is sent at once to the neighbours among the living localities, and each forwards it to its own once, in its
   /// poller: so it arrives before the notice that the process has ended. Only the first call has an effect.
@@ -83,6 +85,7 @@ class termination final : public service {
   std::vector<char> failed_;             // by locality: its failure was forwarded
   loss_cause failure_here_;              // `first` is no_locality before fail()
   std::optional<bool> reports_;
+  bool stops_waiting_ = false;
 };
 
 }  // namespace plx::net

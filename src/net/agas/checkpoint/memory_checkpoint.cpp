@@ -196,6 +196,21 @@ void take_copy(std::uint64_t checkpoint, std::uint64_t number, std::uint64_t mem
 
 namespace {
 
+/// Sends an image, of this rank of the store, to another member, which keeps it as its copy. Returns a description of
+/// the problem, "" if there is none. Throws locality_lost.
+std::string send_copy(const std::string& name, std::uint64_t checkpoint, locality_id to, const store_id& id,
+                      unsigned rank, image copy) {
+  try {
+    async<&take_copy>(to, checkpoint, id.number, id.members, rank, std::move(copy.entries), copy.data).get();
+    return "";
+  } catch (const locality_lost&) {
+    throw;
+  } catch (const std::exception& e) {
+    return fmt::format("memory checkpoint '{}': locality {} cannot keep the copy of locality {}: {}", name, to,
+                       find_here(), e.what());
+  }
+}
+
 using summaries = std::vector<std::vector<kept_summary>>;  // by member of the restoration
 
 /// Whether the members have all images of a store; `missing`: the first rank without one.
@@ -245,6 +260,32 @@ bool restores_copy(const summaries& all, const store_id& id, unsigned copy_rank,
       if (s.own_rank == copy_rank || (s.copy_rank == copy_rank && m < here)) return false;
     }
   return true;
+}
+
+/// By rank of a store: the member of the restoration that restores its image, as its owner is lost and this member has
+/// no image; no_rank: a member that has one. `checkpoints`: by member; it must be the one that has the store.
+std::vector<unsigned> find_replacements(const summaries& all, const std::vector<std::uint64_t>& checkpoints,
+                                        const store_id& id) {
+  std::vector<bool> owned;
+  std::vector<unsigned> without;
+  std::uint64_t stored_in = 0;
+  for (unsigned m = 0; m < all.size(); ++m) {
+    bool has_images = false;
+    for (const kept_summary& s : all[m]) {
+      if (s.id != id) continue;
+      has_images = true;
+      stored_in = checkpoints[m];
+      if (owned.size() < s.members) owned.resize(s.members);
+      if (s.own_rank < owned.size()) owned[s.own_rank] = true;
+    }
+    if (!has_images) without.push_back(m);
+  }
+  std::erase_if(without, [&](unsigned m) { return checkpoints[m] != stored_in; });
+  std::vector<unsigned> replacements(owned.size(), no_rank);
+  auto next = without.begin();
+  for (std::size_t r = 0; r < owned.size() && next != without.end(); ++r)
+    if (!owned[r]) replacements[r] = *next++;
+  return replacements;
 }
 
 }  // namespace
@@ -297,13 +338,9 @@ void memory_checkpoint::store(const communicator& all, const checkpoint_set& min
   std::string failed;
   try {
     kept_->begin({kept_number, kept_members}, {id, all.members(), distance_, r, no_rank, packed, {}, false});
-    if (n > 1)
-      async<&take_copy>(partner, kept_->id(), id.number, id.members, r, std::move(packed.entries), packed.data).get();
-  } catch (const locality_lost&) {
-    throw;
-  } catch (const std::exception& e) {
-    failed = fmt::format("memory checkpoint '{}': locality {} cannot keep the copy of locality {}: {}", name_, partner,
-                         find_here(), e.what());
+    if (n > 1) failed = send_copy(name_, kept_->id(), partner, id, r, std::move(packed));
+  } catch (const std::bad_alloc&) {
+    failed = fmt::format("memory checkpoint '{}': the memory of locality {} is exhausted", name_, find_here());
   }
   try {
     agree(all, failed);  // the barrier
@@ -317,7 +354,10 @@ void memory_checkpoint::store(const communicator& all, const checkpoint_set& min
 restored_objects memory_checkpoint::restore_types(const communicator& all,
                                                   std::span<const net::checkpoint::stored_type* const> types) const {
   using namespace net::checkpoint;
-  summaries known = all.all_gather(kept_->summary()).get();
+  summaries known;
+  std::vector<std::uint64_t> checkpoints;
+  for (auto& [checkpoint, stores] : all.all_gather(std::pair(kept_->id(), kept_->summary())).get())
+    checkpoints.push_back(checkpoint), known.push_back(std::move(stores));
   const auto is_impossible = [n = locality_count()](const kept_summary& s) {
     const auto beyond = [n](unsigned rank) { return rank != no_rank && rank >= n; };
     return s.members > n || beyond(s.own_rank) || beyond(s.copy_rank);
@@ -340,12 +380,23 @@ restored_objects memory_checkpoint::restore_types(const communicator& all,
   } else {
     kept_store s = kept_->get(id);
     const auto origin = [&](unsigned rank) {
-      return fmt::format("memory checkpoint '{}', locality {}", name_,
-                         rank < s.members.size() ? s.members[rank] : no_locality);
+      return rank < s.members.size() ? fmt::format("memory checkpoint '{}', locality {}", name_, s.members[rank])
+                                     : fmt::format("memory checkpoint '{}', lost rank {}", name_, rank);
     };
     if (s.own_rank != no_rank) s.own.origin = origin(s.own_rank), images.push_back(s.own);
-    if (s.copy_rank != no_rank && restores_copy(known, id, s.copy_rank, all.rank()))
-      s.copy.origin = origin(s.copy_rank), images.push_back(s.copy);
+    const std::vector<unsigned> instead = find_replacements(known, checkpoints, id);
+    bool restores = s.copy_rank < instead.size() && restores_copy(known, id, s.copy_rank, all.rank());
+    if (restores && instead[s.copy_rank] != no_rank) {
+      restores = false;
+      const locality_id to = all.members()[instead[s.copy_rank]];
+      problem = send_copy(name_, kept_->id(), to, id, s.copy_rank, std::move(s.copy));
+    }
+    if (std::any_of(instead.begin(), instead.end(), [](unsigned m) { return m != no_rank; })) all.barrier().get();
+    if (std::find(instead.begin(), instead.end(), all.rank()) != instead.end()) {
+      s = kept_->get(id);
+      restores = s.copy_rank != no_rank;
+    }
+    if (restores) s.copy.origin = origin(s.copy_rank), images.push_back(s.copy);
   }
   restored_objects made = net::checkpoint::restore(all, std::move(images), types, problem);
   kept_->mark(id);  // so that the next store() keeps it
