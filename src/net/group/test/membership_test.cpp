@@ -13,6 +13,7 @@
 #include "net/collectives.hpp"
 #include "net/distributed.hpp"
 #include "net/error.hpp"
+#include "net/group/membership.hpp"
 #include "net/group/test/replaced_slabs_test.hpp"
 #include "net/locality.hpp"
 #include "net/simulation.hpp"
@@ -137,6 +138,22 @@ TEST(Spares, WhatHasReturnedIsNotWaitedFor) {
       return;
     }
   }
+}
+
+// A request of a coordinator that is lost may arrive after the next one has asked.
+bool refuses_an_earlier_coordinator() {
+  auto& members = net::node_here().get<net::membership>();
+  members.take_question(1, 1);
+  members.take_request(0, 1, 4);
+  return !members.is_member(find_here());
+}
+
+TEST(Spares, RefuseRequestsOfEarlierCoordinators) {
+  net::simulation sim({.localities = 4, .spares = 1});
+  sim.run([] {
+    if (find_here() != 2) return;
+    EXPECT_TRUE(async<&refuses_an_earlier_coordinator>(3).get());
+  });
 }
 
 TEST(Spares, AnExceptionOnATakenSpareIsThatOfARun) {

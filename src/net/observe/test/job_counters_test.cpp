@@ -29,6 +29,7 @@ TEST(JobCounters, TheLocalitiesAreCounted) {
   all.run(0, [] {
     EXPECT_EQ(value("/localities/count/all"), 2);
     EXPECT_EQ(value("/localities/count/lost"), 0);
+    EXPECT_EQ(value("/localities/count/spares"), 0);
   });
 }
 
@@ -47,7 +48,7 @@ TEST(JobCounters, CountersOfAllLocalitiesAreReadable) {
     EXPECT_EQ(names,
               (std::set<std::string>{"/parcels{locality#0/total}/count/sent", "/parcels{locality#1/total}/count/sent",
                                      "/parcels{locality#2/total}/count/sent"}));
-    EXPECT_EQ(net::node_here().home().counters().list("/localities{locality#*/total}/*").size(), 6u);
+    EXPECT_EQ(net::node_here().home().counters().list("/localities{locality#*/total}/*").size(), 9u);
     EXPECT_TRUE(net::node_here().home().counters().reset("/parcels{locality#0/total}/count/sent"));
     const auto wrong = net::node_here().home().counters().query("/parcels{locality#0/total}/count/snt");
     ASSERT_FALSE(wrong);
