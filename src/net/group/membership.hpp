@@ -7,7 +7,7 @@
 //   1. The coordinator asks all living localities for their state: a spare, a member, or a member whose function of the
 //      run has returned. The latter report that later as well, if they were asked.
 //   2. When all living members have joined, it requests as many spares as are missing. These are members from then on,
-//      so they join, too, before the round goes on.
+//      so they join, too, before the round continues.
 //   3. It sends the list of living members to all that have joined. If the function has returned on a member, which
 //      therefore will not join, it reports that instead.
 // If the coordinator is lost, members that have no answer join the round of the next one. The list of those that had an
@@ -66,7 +66,7 @@ class membership final : public service {
     return l < node_.first_spare() || taken_[l - node_.first_spare()].load(std::memory_order_acquire);
   }
 
-  /// What a spare calls, in a task, when it is taken.
+  /// The function that a spare calls, in a task, when it is taken.
   struct work {
     task_info info;
     void* context = nullptr;
@@ -100,7 +100,7 @@ class membership final : public service {
   void take_notice(locality_id from);
 
  private:
-  /// What the coordinator knows of a locality; runs count from 1.
+  /// The state of a locality, as the coordinator knows it; runs count from 1.
   struct peer {
     std::uint64_t answered = 0, finished = 0;  // in these runs
     bool joined = false;                       // this round

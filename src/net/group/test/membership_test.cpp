@@ -112,7 +112,7 @@ TEST(Spares, AreTakenOnceAndInOrder) {
   }
 }
 
-TEST(Spares, WhatHasReturnedIsNotWaitedFor) {
+TEST(Spares, MembersThatHaveReturnedAreNotWaitedFor) {
   for (std::uint64_t seed = 1; seed <= seed_count(); ++seed) {
     net::simulation sim({.localities = 4, .spares = 1, .seed = seed});
     std::set<locality_id> called;
