@@ -92,7 +92,7 @@ inline named_slabs restored(const memory_checkpoint& copies, const communicator&
   return slabs_of_start(all);
 }
 
-/// What a member of the program knows at its end.
+/// The result of a member of the program.
 struct result {
   double sum = 0;
   bool is_complete = false;
