@@ -22,7 +22,7 @@ class picture_board;  // probe/live/live_json.hpp
 class policy_registry;
 class sampler;
 struct speedup_report;  // control/speedup_plan.hpp
-class task_counts;  // probe/monitor/task_counts.hpp
+class task_counts;      // probe/monitor/task_counts.hpp
 
 /// How session::finish() writes.
 struct session_ending {

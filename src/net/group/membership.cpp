@@ -205,8 +205,7 @@ void membership::take_notice(locality_id from) {
   set_taken(from);
 }
 
-// ------------------------------------------------------------------------------------------------------ the
-// coordinator
+// ------------------------------------------------------------------------------------------------- the coordinator
 
 future<agreement> membership::take_join(locality_id from, std::uint64_t run, unsigned size) {
   promise<agreement> p;
