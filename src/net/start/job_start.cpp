@@ -21,16 +21,17 @@ using detail::take_field;
 std::string locality_properties::bytes() const {
   std::string all;
   for (const std::string* field : {&program, &cores, &measures}) append_field(all, *field);
-  append_field(all, printable(problem));
   append_field(all, std::to_string(spares));
+  append_field(all, printable(problem));
   return all;
 }
 
 locality_properties locality_properties::read(std::string_view bytes) {
   locality_properties p;
-  for (std::string* field : {&p.program, &p.cores, &p.measures, &p.problem}) *field = take_field(bytes).value_or("");
+  for (std::string* field : {&p.program, &p.cores, &p.measures}) *field = take_field(bytes).value_or("");
   const std::string_view spares = take_field(bytes).value_or("0");
   std::from_chars(spares.data(), spares.data() + spares.size(), p.spares);
+  p.problem = take_field(bytes).value_or("");
   return p;
 }
 

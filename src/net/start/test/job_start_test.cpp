@@ -146,11 +146,12 @@ TEST(JobStart, DifferentProgramsTakeTwoExchangesAsWell) {
 }
 
 TEST(JobStart, PropertiesAreReadAsWritten) {
-  locality_properties p{"a program", "host 1,2", "trace,summary", "two\nlines"};
+  locality_properties p{"a program", "host 1,2", "trace,summary", "two\nlines", 3};
   const locality_properties read = locality_properties::read(p.bytes());
   EXPECT_EQ(read.program, p.program);
   EXPECT_EQ(read.cores, p.cores);
   EXPECT_EQ(read.measures, p.measures);
+  EXPECT_EQ(read.spares, p.spares);
   EXPECT_EQ(read.problem.find('\n'), std::string::npos);
   EXPECT_THAT(read.problem, HasSubstr("lines"));
   for (std::size_t n = 0; n < p.bytes().size(); ++n)  // of another process, and incomplete
