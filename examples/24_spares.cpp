@@ -43,12 +43,12 @@ double value_after(int steps, plx::locality_id victim) {
   plx::memory_checkpoint copies("cells");
   std::optional<plx::communicator> all = plx::joined();  // only on a spare that was taken
   bool restores = all.has_value();
-  if (!all) all.emplace();
+  if (!all) all = plx::replace_lost();
   named_cells mine;
   if (!restores) mine.emplace_back("cell " + std::to_string(all->rank()), plx::new_<cell>(plx::find_here()).get());
   double sum = 0;
   while (all) try {
-      if (restores) mine = copies.restore<cell>(*all).local<cell>();
+      if (all->all_reduce(restores, std::logical_or<>()).get()) mine = copies.restore<cell>(*all).local<cell>();
       restores = false;
       store(copies, *all, mine);  // there are two copies again
       for (int step = plx::async<&cell::steps>(mine[0].second).get(); step < steps;) {

@@ -310,7 +310,7 @@ class communicator {
 //
 //   auto all = plx::joined();             // on a spare that was taken: with the others
 //   const bool is_new = all.has_value();
-//   if (!all) all.emplace();              // on a member from the start
+//   if (!all) all = plx::replace_lost();  // on all other members, in any run
 //   ...
 //   } catch (const plx::locality_lost&) {
 //     all = plx::replace_lost();          // the survivors and a spare, which calls f
@@ -328,7 +328,8 @@ class communicator {
 /// Cost: two messages each way between each locality and the first living one, one for each spare that is taken, and
 /// one from that to each locality. Example: examples/24_spares.cpp
 [[nodiscard]] std::optional<communicator> replace_lost(unsigned size = 0);
-/// The communicator with which this locality became a member, if it is a spare that was taken; otherwise empty.
+/// The communicator with which this locality became a member, if it is a spare that was taken in this run; otherwise
+/// empty.
 [[nodiscard]] std::optional<communicator> joined();
 
 }  // namespace plx

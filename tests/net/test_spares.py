@@ -64,7 +64,9 @@ def test_a_spare_takes_the_place_of_a_killed_process(undisturbed, transport, vic
 def test_several_processes_are_killed(undisturbed, victims, spares, members):
     done = run(4 + spares, "spares-die", victims, 20, f"--plx:spares={spares}")
     if members is None:  # partners
-        assert results(done) == {}
+        if found := results(done):  # the second one has stored again before its end
+            assert errors_of(done) == [] and {(value, last) for value, last, _ in found.values()} == {(undisturbed, "2,3")}
+            return
         assert errors_of(done) and all("and its partner" in line or "have ended" in line for line in errors_of(done))
         return
     found = results(done)

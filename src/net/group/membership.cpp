@@ -64,6 +64,7 @@ bool membership::begin_run(const work& w) {
   {
     const spin_guard guard(lock_);
     ++run_;
+    joined_.reset();
     works_ = requested_in_ == run_;
     if (!works_) {
       if (is_member(node_.here())) return true;
@@ -92,6 +93,18 @@ void membership::end_run() {
   std::unique_lock guard(lock_);
   work_.reset();
   while (works_) returned_.wait(guard);
+}
+
+bool membership::end_run_at_once() {
+  const spin_guard guard(lock_);
+  work_.reset();
+  return !works_;
+}
+
+// A locality is at most one run ahead: the end of a run needs this one.
+bool membership::is_possible(std::uint64_t run) const noexcept {
+  const spin_guard guard(lock_);
+  return run <= run_ + 1;
 }
 
 std::exception_ptr membership::loss_of_all_members() const {
@@ -164,6 +177,7 @@ std::optional<agreement> membership::joined() const {
 }
 
 void membership::take_question(locality_id from, std::uint64_t run) {
+  if (!is_possible(run)) return node_.refuse(from, "it names an impossible run");
   bool has_finished = false, member = false;
   {
     const spin_guard guard(lock_);
@@ -179,6 +193,7 @@ void membership::take_question(locality_id from, std::uint64_t run) {
 // On a spare. The work counts as a parcel to itself, so that the run does not end before it.
 void membership::take_request(locality_id from, std::uint64_t run, unsigned size) {
   if (!is_spare(node_.here())) return node_.refuse(from, "it takes a locality that is no spare");
+  if (!is_possible(run)) return node_.refuse(from, "it names an impossible run");
   std::optional<work> w;
   {
     const spin_guard guard(lock_);
@@ -208,6 +223,7 @@ void membership::take_notice(locality_id from) {
 // ------------------------------------------------------------------------------------------------- the coordinator
 
 future<agreement> membership::take_join(locality_id from, std::uint64_t run, unsigned size) {
+  if (!is_possible(run)) throw std::logic_error("an impossible run");
   promise<agreement> p;
   auto answer = p.get_future();
   std::vector<promise<agreement>> earlier;  // destroyed without the lock
@@ -234,11 +250,13 @@ future<agreement> membership::take_join(locality_id from, std::uint64_t run, uns
 }
 
 void membership::take_state(locality_id from, std::uint64_t run, bool member, bool has_finished) {
+  if (!is_possible(run)) return node_.refuse(from, "it names an impossible run");
   if (member && is_spare(from)) set_taken(from);
   {
     const spin_guard guard(lock_);
-    peers_[from].answered = run;
-    if (has_finished) peers_[from].finished = run;
+    peer& p = peers_[from];
+    p.answered = std::max(p.answered, run);
+    if (has_finished) p.finished = std::max(p.finished, run);
   }
   decide();
 }
@@ -251,7 +269,7 @@ void membership::decide() {
   unsigned size = 0;
   {
     const spin_guard guard(lock_);
-    if (waiting_.empty()) return;
+    if (waiting_.empty() || coordinator() != node_.here()) return;  // or later, when it has noticed the loss
     run = round_run_, size = wanted_;
     bool all_joined = true;
     for (locality_id l = 0; l < node_.size(); ++l) {

@@ -79,6 +79,8 @@ class membership final : public service {
   void finish();
   /// The run has ended: `w` is not called any more. Waits until it has returned.
   void end_run();
+  /// The same without waiting. False: `w` has been called, and waits.
+  [[nodiscard]] bool end_run_at_once();
   /// On a spare that was not taken: the loss of the first member, if all members are lost; otherwise null.
   [[nodiscard]] std::exception_ptr loss_of_all_members() const;
 
@@ -87,7 +89,7 @@ class membership final : public service {
   agreement agree(unsigned size);
   /// The first call of a spare that has been taken: agree() of the others. False if a member has finished.
   bool join();
-  /// The result of that; empty on a member from the start.
+  /// The result of that in the present run; empty on a member of earlier ones.
   [[nodiscard]] std::optional<agreement> joined() const;
 
   void peer_lost(locality_id) override { decide(); }
@@ -108,6 +110,7 @@ class membership final : public service {
   [[nodiscard]] bool is_spare(locality_id l) const noexcept { return l >= node_.first_spare(); }
   [[nodiscard]] locality_id coordinator() const noexcept;
   [[nodiscard]] bool is_sound(const agreement& a) const noexcept;
+  [[nodiscard]] bool is_possible(std::uint64_t run) const noexcept;
   void set_taken(locality_id spare) noexcept;
   void decide();
   void start_work(const work& w);

@@ -1,6 +1,8 @@
 // The order of the runtimes of a simulation, and its runs.
 #include "net/simulation.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <exception>
 #include <thread>
@@ -237,8 +239,7 @@ void simulation::run_all(locality_id first, locality_id last, void* body, void (
       p.thrown = nullptr;
       auto when_taken = [&] {
         try {
-          if (!p.of.get<membership>().join()) return;
-          call(body);
+          if (p.of.get<membership>().join()) call(body);
           p.of.get<membership>().finish();
         } catch (...) {
           p.thrown = std::current_exception();
@@ -258,7 +259,10 @@ void simulation::run_all(locality_id first, locality_id last, void* body, void (
       }
     });
   for (auto& t : threads) t.join();
-  for (auto& p : places_) p->of.get<membership>().end_run();
+  for (locality_id i = 0; i < size(); ++i)
+    if (!places_[i]->of.get<membership>().end_run_at_once() && !places_[i]->thrown)
+      places_[i]->thrown = std::make_exception_ptr(
+          deadlock_error(fmt::format("locality {}: the function of a spare that was taken waits; ", i)));
   std::string waits;
   std::exception_ptr failure;
   for (locality_id i = 0; i < size(); ++i) {

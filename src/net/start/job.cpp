@@ -222,8 +222,7 @@ void job::run_here(const task_info& info, void* body, void (*call)(void*)) {
   std::exception_ptr thrown;
   auto when_taken = [&] {
     try {
-      if (!members.join()) return;
-      call(body);
+      if (members.join()) call(body);
       members.finish();
     } catch (...) {
       thrown = std::current_exception();
@@ -235,11 +234,11 @@ void job::run_here(const task_info& info, void* body, void (*call)(void*)) {
   if (members.begin_run({info, &when_taken, [](void* f) { (*static_cast<taken*>(f))(); }})) {
     try {
       call(body);
+      members.finish();
     } catch (...) {
       fail(std::current_exception());
       throw;
     }
-    members.finish();
   }
   std::exception_ptr lost;
   try {

@@ -102,6 +102,14 @@ class kept_images {
     const std::lock_guard guard(lock_);
     if (kept_store* s = find(id)) s->complete = true;
   }
+  /// This member replaces the lost owner of its copy: the image is its own from now on.
+  void own_copy(const store_id& id) {
+    const std::lock_guard guard(lock_);
+    kept_store* s = find(id);
+    if (s == nullptr || s->own_rank != no_rank) return;
+    s->own = std::exchange(s->copy, {});
+    s->own_rank = std::exchange(s->copy_rank, no_rank);
+  }
   void drop(const store_id& id) {
     kept_store dropped;
     const std::lock_guard guard(lock_);
@@ -196,18 +204,18 @@ void take_copy(std::uint64_t checkpoint, std::uint64_t number, std::uint64_t mem
 
 namespace {
 
-/// Sends an image, of this rank of the store, to another member, which keeps it as its copy. Returns a description of
-/// the problem, "" if there is none. Throws locality_lost.
+/// Sends an image, of `owner` with this rank in the store, to another member, which keeps it as its copy. Returns a
+/// description of the problem, "" if there is none. Throws locality_lost.
 std::string send_copy(const std::string& name, std::uint64_t checkpoint, locality_id to, const store_id& id,
-                      unsigned rank, image copy) {
+                      unsigned rank, locality_id owner, image copy) {
   try {
     async<&take_copy>(to, checkpoint, id.number, id.members, rank, std::move(copy.entries), copy.data).get();
     return "";
   } catch (const locality_lost&) {
     throw;
   } catch (const std::exception& e) {
-    return fmt::format("memory checkpoint '{}': locality {} cannot keep the copy of locality {}: {}", name, to,
-                       find_here(), e.what());
+    return fmt::format("memory checkpoint '{}': locality {} cannot keep the copy of locality {}: {}", name, to, owner,
+                       e.what());
   }
 }
 
@@ -266,8 +274,8 @@ bool restores_copy(const summaries& all, const store_id& id, unsigned copy_rank,
 /// no image; no_rank: a member that has one. `checkpoints`: by member; it must be the one that has the store.
 std::vector<unsigned> find_replacements(const summaries& all, const std::vector<std::uint64_t>& checkpoints,
                                         const store_id& id) {
-  std::vector<bool> owned;
-  std::vector<unsigned> without;
+  std::size_t ranks = 0;  // as members know them that took part in the store
+  std::vector<unsigned> owned, without;
   std::uint64_t stored_in = 0;
   for (unsigned m = 0; m < all.size(); ++m) {
     bool has_images = false;
@@ -275,16 +283,16 @@ std::vector<unsigned> find_replacements(const summaries& all, const std::vector<
       if (s.id != id) continue;
       has_images = true;
       stored_in = checkpoints[m];
-      if (owned.size() < s.members) owned.resize(s.members);
-      if (s.own_rank < owned.size()) owned[s.own_rank] = true;
+      ranks = std::max<std::size_t>(ranks, s.members);
+      owned.push_back(s.own_rank);
     }
     if (!has_images) without.push_back(m);
   }
   std::erase_if(without, [&](unsigned m) { return checkpoints[m] != stored_in; });
-  std::vector<unsigned> replacements(owned.size(), no_rank);
+  std::vector<unsigned> replacements(ranks, no_rank);
   auto next = without.begin();
-  for (std::size_t r = 0; r < owned.size() && next != without.end(); ++r)
-    if (!owned[r]) replacements[r] = *next++;
+  for (unsigned r = 0; r < ranks && next != without.end(); ++r)
+    if (std::find(owned.begin(), owned.end(), r) == owned.end()) replacements[r] = *next++;
   return replacements;
 }
 
@@ -338,7 +346,7 @@ void memory_checkpoint::store(const communicator& all, const checkpoint_set& min
   std::string failed;
   try {
     kept_->begin({kept_number, kept_members}, {id, all.members(), distance_, r, no_rank, packed, {}, false});
-    if (n > 1) failed = send_copy(name_, kept_->id(), partner, id, r, std::move(packed));
+    if (n > 1) failed = send_copy(name_, kept_->id(), partner, id, r, find_here(), std::move(packed));
   } catch (const std::bad_alloc&) {
     failed = fmt::format("memory checkpoint '{}': the memory of locality {} is exhausted", name_, find_here());
   }
@@ -389,12 +397,14 @@ restored_objects memory_checkpoint::restore_types(const communicator& all,
     if (restores && instead[s.copy_rank] != no_rank) {
       restores = false;
       const locality_id to = all.members()[instead[s.copy_rank]];
-      problem = send_copy(name_, kept_->id(), to, id, s.copy_rank, std::move(s.copy));
+      problem = send_copy(name_, kept_->id(), to, id, s.copy_rank, s.members.at(s.copy_rank), std::move(s.copy));
     }
     if (std::any_of(instead.begin(), instead.end(), [](unsigned m) { return m != no_rank; })) all.barrier().get();
     if (std::find(instead.begin(), instead.end(), all.rank()) != instead.end()) {
+      kept_->own_copy(id);
       s = kept_->get(id);
-      restores = s.copy_rank != no_rank;
+      restores = false;
+      if (s.own_rank != no_rank) s.own.origin = origin(s.own_rank), images.push_back(s.own);
     }
     if (restores) s.copy.origin = origin(s.copy_rank), images.push_back(s.copy);
   }

@@ -98,11 +98,14 @@ TEST(Spares, AreTakenOnceAndInOrder) {
       EXPECT_EQ(all->all_reduce(1u, std::plus<>()).get(), 6u);
     });
     EXPECT_EQ(calls, (std::map<locality_id, int>{{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}));
-    // Taken ones are members in later runs.
+    // Taken ones are members in later runs, as all others.
     sim.run([&] {
       ++calls[find_here()];
-      EXPECT_EQ(joined().has_value(), find_here() >= 2);
+      EXPECT_FALSE(joined());
       EXPECT_EQ(find_all_localities().size(), 6u);
+      const auto all = replace_lost();
+      ASSERT_TRUE(all);
+      EXPECT_EQ(all->all_reduce(1u, std::plus<>()).get(), 6u);
     });
     EXPECT_EQ(calls[5], 2);
     if (HasFailure()) {
@@ -156,6 +159,27 @@ TEST(Spares, RefuseRequestsOfEarlierCoordinators) {
   });
 }
 
+// Runs of other localities are at most one ahead.
+void send_impossible_runs() {
+  auto& members = net::node_here().get<net::membership>();
+  for (const std::uint64_t run : {std::uint64_t{7}, ~std::uint64_t{0}}) {
+    members.take_question(0, run);
+    members.take_state(0, run, true, true);
+    members.take_request(0, run, 4);
+    EXPECT_THROW(static_cast<void>(members.take_join(0, run, 4)), std::logic_error);
+  }
+}
+
+TEST(Spares, RefuseImpossibleRuns) {
+  net::simulation sim({.localities = 4, .spares = 1});
+  sim.run([] {
+    if (find_here() != 0) return;
+    async<&send_impossible_runs>(3).get();
+    EXPECT_FALSE(net::node_here().get<net::membership>().is_member(3));
+  });
+  EXPECT_EQ(sim.at(3).port().counts().refused, 6u);
+}
+
 TEST(Spares, AnExceptionOnATakenSpareIsThatOfARun) {
   net::simulation sim({.localities = 3, .spares = 1});
   EXPECT_THROW(sim.run([] {
@@ -165,8 +189,7 @@ TEST(Spares, AnExceptionOnATakenSpareIsThatOfARun) {
                std::domain_error);
 }
 
-// ------------------------------------------------------------------------------------- programs that continue from
-// loss
+// ------------------------------------------------------------------------------- programs that continue after losses
 
 struct outcome {
   std::map<locality_id, replaced_test::result> results;  // of the living localities
@@ -240,7 +263,6 @@ coverage play_all(unsigned members, unsigned spares, std::vector<net::sim_kill> 
     check(play(seed, members, spares, kills(seed)), seed, members, spares, c);
     if (::testing::Test::HasFailure()) break;
   }
-  std::printf("COV taken %d replaced %d pairs %d smaller %d\n", c.taken, c.replaced, c.pairs_lost, c.smaller);
   return c;
 }
 bool many() { return seed_count() >= 20; }
@@ -280,6 +302,76 @@ TEST(Replacement, WithoutSparesTheSurvivorsContinue) {
   });
   EXPECT_EQ(c.pairs_lost, 0);
   EXPECT_TRUE(!many() || c.smaller > 0);
+}
+
+// The members of a later run are those of the replacement.
+TEST(Replacement, ALaterRunContinuesWithTheMembers) {
+  for (std::uint64_t seed = 1; seed <= seed_count(); ++seed) {
+    net::simulation sim({.localities = 4, .spares = 1, .seed = seed, .detection_min_s = 1e-4, .detection_max_s = 5e-4});
+    for (int run = 0; run < 3; ++run) {
+      std::map<locality_id, replaced_test::result> results;
+      sim.run([&] {
+        const locality_id here = find_here();
+        replaced_test::result r;
+        run_slabs(r, n_steps, [&](int step) {
+          if (run == 1 && step == 5 && here == 1) sim.kill(1);
+        });
+        if (sim.network().alive(here)) results[here] = r;
+      });
+      const locality_list members = run == 0 ? locality_list{0, 1, 2} : locality_list{0, 2, 3};
+      EXPECT_EQ(results.size(), members.size());
+      for (const auto& [l, r] : results) {
+        EXPECT_EQ(r.members, members) << "on locality " << l;
+        EXPECT_EQ(r.sum, undisturbed()) << "on locality " << l;
+      }
+    }
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+}
+
+// A second loss after restore(), and before the next store().
+TEST(Replacement, RestoredObjectsStayWhereTheyAre) {
+  for (std::uint64_t seed = 1; seed <= seed_count(); ++seed) {
+    net::simulation sim({.localities = 5, .spares = 1, .seed = seed, .detection_min_s = 1e-4, .detection_max_s = 5e-4});
+    std::map<locality_id, std::vector<std::string>> keys;
+    sim.run([&] {
+      const locality_id here = find_here();
+      memory_checkpoint copies("slabs");
+      auto all = joined();
+      if (!all) {
+        all.emplace();
+        try {
+          replaced_test::store(copies, *all, replaced_test::slabs_of_start(*all));
+        } catch (const locality_lost&) {  // locality 1 has returned from store(), so all copies are kept
+        }
+        if (here == 1) return sim.kill(1);
+        all = replace_lost();
+      }
+      ASSERT_TRUE(all);
+      EXPECT_EQ(all->members(), (locality_list{0, 2, 3, 4}));
+      EXPECT_EQ(copies.restore<replaced_test::slab>(*all).local<replaced_test::slab>().size(), here == 3 ? 1u : 2u);
+      try {
+        all->barrier().get();
+      } catch (const locality_lost&) {
+      }
+      if (here == 3) return sim.kill(3);
+      all = replace_lost();
+      ASSERT_TRUE(all);
+      for (const auto& [key, s] : copies.restore<replaced_test::slab>(*all).local<replaced_test::slab>())
+        keys[here].push_back(key);
+    });
+    for (auto& [l, of_member] : keys) std::sort(of_member.begin(), of_member.end());
+    const std::map<locality_id, std::vector<std::string>> expected{
+        {0, {"0", "3", "4"}}, {2, {"2", "6"}}, {4, {"1", "5"}}};
+    EXPECT_EQ(keys, expected);
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
 }
 
 // The spare dies before it is taken, while it is, or later.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -107,12 +108,12 @@ void run_slabs(result& r, int steps, After after) {
   memory_checkpoint copies("slabs");
   std::optional<communicator> all = joined();
   bool restores = all.has_value();
-  if (!all) all.emplace();
+  if (!all) all = replace_lost();
   named_slabs mine;
-  if (!restores) mine = slabs_of_start(*all);
+  if (all && !restores) mine = slabs_of_start(*all);
   while (all) try {
       r.members = all->members();
-      if (restores) {
+      if (all->all_reduce(restores, std::logical_or<>()).get()) {
         mine = restored(copies, *all);
         r.most_slabs_restored = std::max(r.most_slabs_restored, static_cast<unsigned>(mine.size()));
         restores = false;
