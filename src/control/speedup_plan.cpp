@@ -7,6 +7,7 @@
 #include <iterator>
 #include <limits>
 #include <map>
+#include <numbers>
 #include <utility>
 
 #include "base/text.hpp"
@@ -15,8 +16,8 @@
 namespace plx::probe {
 namespace {
 
-/// The bound over all checks assumes that there are this many: rounds 5 to 107.
-constexpr double looks = 8;
+/// The share of the doubt for check `k` = 1, 2, ...: the sum over any number of checks is below 1.
+double share_of_check(std::size_t k) { return 6 / std::pow(std::numbers::pi * static_cast<double>(k), 2); }
 
 double median_of(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -31,10 +32,10 @@ void speedup_plan::add(name_id id) {
   if (std::any_of(types_.begin(), types_.end(), [id](const type& t) { return t.id == id; })) return;
   type& t = types_.emplace_back(type{id, {}});
   for (const unsigned p : options_.percents) t.runners.push_back({p, {}});
-  if (turn_.empty()) begin_round();
 }
 
-speedup_plan::experiment speedup_plan::next() const {
+speedup_plan::experiment speedup_plan::next() {
+  if (turn_.empty()) begin_round();
   if (turn_.empty() || before_ == 0 || changed_ != 0) return {};
   const type& t = types_[turn_.back().type];
   return {t.id, t.runners[turn_.back().runner].percent};
@@ -83,14 +84,13 @@ void speedup_plan::end_round() {
   if (rounds_ == next_look_) {
     next_look_ += next_look_ / 2 + 1;
     const double all = static_cast<double>(types_.size() * options_.percents.size());
-    const double doubt = options_.doubt / all / looks;
+    const double doubt = options_.doubt / all * share_of_check(++looks_);
     std::vector<bool> settled;
     for (const type& t : types_)
       settled.push_back(t.settled || narrow(t, doubt) ||
                         std::any_of(types_.begin(), types_.end(), [&](const type& o) { return below(t, o, doubt); }));
     for (std::size_t i = 0; i < types_.size(); ++i) types_[i].settled = settled[i];
   }
-  begin_round();
 }
 
 bool speedup_plan::done() const noexcept {
@@ -140,9 +140,8 @@ std::string speedup_text(const speedup_report& r) {
     types.back().first = g.gain;
   }
   std::stable_sort(types.begin(), types.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
-  std::string text =
-      fmt::format("by how much the period of \"{}\" ({:.4g} ms) shrinks if a task type takes less time\n", r.point,
-                  1e3 * r.period_s);
+  std::string text = fmt::format("by how much the period of \"{}\" ({}) shrinks if a task type takes less time\n",
+                                 r.point, std::isnan(r.period_s) ? "-" : fmt::format("{:.4g} ms", 1e3 * r.period_s));
   text += fmt::format("{:<26}", "task type");
   for (const speedup_gain& g : types.front().second)
     text += fmt::format(" {:>24}", fmt::format("{} % less", g.percent));

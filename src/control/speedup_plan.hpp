@@ -5,8 +5,9 @@
 // with the program as it is (0 %): a gain is 1 - period / mean of the periods just before and after, so that slow
 // drifts cancel. Rounds contain each type and speed-up once, in random order. After rounds 5, 8, 13, 20, ... each gain
 // has an interval by the rule of the race (docs/probe.md, "Tuning"): for its median, for any distribution, all of them
-// true with probability 1 - doubt. A type is settled if its intervals are narrower than `indifference`, or if all of
-// them lie below those of another type. The plan is done when all types are settled.
+// true with probability 1 - doubt however long the run is (check k has the share 6 / (pi k)^2 of the doubt). A type is
+// settled if its intervals are narrower than `indifference`, or if all of them lie below those of another type. The
+// plan is done when all types are settled.
 //
 // Thread safety: none. Cost: microseconds per experiment. Example: control/test/speedup_plan_test.cpp
 #pragma once
@@ -52,12 +53,12 @@ class speedup_plan {
 
   explicit speedup_plan(speedup_options o = {});
 
-  /// A further type, from the next round on. No effect if it is known.
+  /// A further type, from the next round that begins. No effect if it is known.
   void add(name_id type);
   /// The number of types.
   [[nodiscard]] std::size_t types() const noexcept { return types_.size(); }
-  /// The experiment to measure now.
-  [[nodiscard]] experiment next() const;
+  /// The experiment to measure now. The first one of a round begins it.
+  [[nodiscard]] experiment next();
   /// Its period, in any unit. A value that is not positive and finite is ignored: next() stays.
   void measured(double period);
   /// True when all types are settled.
@@ -95,7 +96,7 @@ class speedup_plan {
   double before_ = 0;        // the last period without a change; 0: none
   double changed_ = 0;       // the period of the experiment since then; 0: none
   std::vector<double> unchanged_;
-  std::size_t rounds_ = 0, next_look_ = 5;
+  std::size_t rounds_ = 0, next_look_ = 5, looks_ = 0;
 };
 
 /// The results of a run.

@@ -23,12 +23,13 @@ median_bounds bounds_of_median(const std::vector<double>& sorted, double doubt) 
   const std::size_t n = sorted.size();
   if (n == 0) return {infinity, -infinity, infinity};
   const double median = n % 2 == 1 ? sorted[n / 2] : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-  double term = std::exp2(-static_cast<double>(n)), below = 0;  // P(Binomial(n, 1/2) = r), and P(Binomial(n, 1/2) < r)
+  // P(Binomial(n, 1/2) = r) as a logarithm, since 2^-n underflows, and P(Binomial(n, 1/2) < r).
+  double log_term = -static_cast<double>(n) * std::log(2.0), below = 0;
   std::size_t r = 0;
-  while (r < n / 2 && 2 * (below + term) <= doubt) {
-    below += term;
+  while (r < n / 2 && 2 * (below + std::exp(log_term)) <= doubt) {
+    below += std::exp(log_term);
     ++r;
-    term *= static_cast<double>(n - r + 1) / static_cast<double>(r);
+    log_term += std::log(static_cast<double>(n - r + 1) / static_cast<double>(r));
   }
   if (r == 0) return {median, -infinity, infinity};
   return {median, sorted[r - 1], sorted[n - r]};

@@ -68,7 +68,33 @@ TEST(speedup_plan, a_type_that_is_added_later_joins_the_next_round) {
   const auto gains = plan.gains();
   ASSERT_EQ(gains.size(), 6u);
   EXPECT_EQ(gains[0].rounds, 4u);
-  EXPECT_EQ(gains[3].rounds, 1u) << "round 3 had begun";
+  EXPECT_EQ(gains[3].rounds, 2u);
+  EXPECT_NE(plan.next().percent, 0u);
+  plan.add(5);
+  while (plan.rounds() < 6) plan.measured(1);
+  EXPECT_EQ(plan.gains()[6].rounds, 1u) << "round 5 had begun";
+}
+
+TEST(speedup_plan, the_first_round_has_all_types) {
+  speedup_plan plan;
+  for (const name_id type : {3u, 4u, 5u}) plan.add(type);
+  while (plan.rounds() < 1) {
+    const bool changes = plan.next().percent != 0;
+    plan.measured(changes ? 1 : 2);
+  }
+  for (const speedup_gain& g : plan.gains()) EXPECT_EQ(g.rounds, 1u) << g.type;
+}
+
+TEST(speedup_plan, intervals_of_thousands_of_rounds_are_narrow) {
+  known_program program{{{11, 0.6}}, 0.2};
+  speedup_plan plan({.percents = {50}, .indifference = 0});
+  plan.add(11);
+  while (plan.rounds() < 2000) plan.measured(program.period(plan.next()));
+  EXPECT_FALSE(plan.done());
+  const speedup_gain g = plan.gains().at(0);
+  EXPECT_LT(g.high - g.low, 0.03);
+  EXPECT_GT(g.high - g.low, 0.001);
+  EXPECT_NEAR(g.gain, 0.3, 0.02);
 }
 
 TEST(speedup_plan, useless_periods_are_measured_again) {
@@ -97,9 +123,12 @@ TEST(speedup_plan, tables_begin_with_the_largest_gain) {
   const name_id small = register_name("small"), large = register_name("large, with a very long name of a task");
   r.gains = {{small, 50, 3, 0.01, -HUGE_VAL, HUGE_VAL, false}, {large, 50, 20, 0.31, 0.305, 0.315, true}};
   const std::string text = speedup_text(r);
+  EXPECT_THAT(text, ::testing::HasSubstr("\"step\" (10 ms)"));
   EXPECT_LT(text.find("large, with a very long..."), text.find("small"));
   EXPECT_THAT(text, ::testing::HasSubstr("31.0 % (30.5 to 31.5)"));
   EXPECT_THAT(text, ::testing::HasSubstr("1.0 % (few rounds)"));
+  r.period_s = std::nan("");
+  EXPECT_THAT(speedup_text(r), ::testing::HasSubstr("\"step\" (-) shrinks"));
   EXPECT_EQ(speedup_csv(r),
             "type,percent,rounds,gain,gain_low,gain_high,state\n"
             "small,50,3,0.010000,,,open\n"

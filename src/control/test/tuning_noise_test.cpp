@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "control/tuning.hpp"
 #include "control/tuning_search.hpp"
@@ -18,6 +19,15 @@ TEST(median_bounds, match_the_binomial_distribution) {
   EXPECT_EQ(b.median, 5.5);
   EXPECT_EQ(detail::bounds_of_median(ten, 0.002).low, 1) << "2 / 2^10";
   EXPECT_EQ(detail::bounds_of_median(ten, 0.0019).low, -std::numeric_limits<double>::infinity());
+}
+
+TEST(median_bounds, become_narrower_with_thousands_of_values) {
+  std::vector<double> many(4001);
+  std::iota(many.begin(), many.end(), 0.0);
+  const auto b = detail::bounds_of_median(many, 0.05);
+  EXPECT_EQ(b.median, 2000);
+  EXPECT_NEAR(b.low, 2000 - 1.96 * std::sqrt(4001.0) / 2, 2) << "the normal distribution";
+  EXPECT_NEAR(b.high, 2000 + 1.96 * std::sqrt(4001.0) / 2, 2);
 }
 
 struct normal_random : detail::tuning_random {

@@ -12,6 +12,7 @@
 #include "rt/core/scheduler.hpp"
 #include "rt/future/future_state.hpp"
 #include "rt/measure/origin.hpp"
+#include "rt/measure/virtual_delay.hpp"
 
 namespace plx::detail {
 
@@ -262,6 +263,14 @@ bool scheduler::clock_says_due(worker& w) const noexcept {
   return due;
 }
 
+// The running task continues at w.boundary: what happened since split_slice() is not its own.
+static void resume_after_events(worker& w) noexcept {
+  w.in_task = true;
+  if (w.delays != nullptr && w.id != 0) [[unlikely]]
+    w.delays->pause_until(w.boundary);
+  w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
+}
+
 void scheduler::attend_events(worker& w, ticks now) {
   w.next_check = now + spans_.check;
   const bool timer_due = earliest_deadline() <= now;
@@ -270,8 +279,7 @@ void scheduler::attend_events(worker& w, ticks now) {
   w.in_task = false;  // the work of timers and pollers is not the task's
   if (timer_due) fire_timers(now);
   run_pollers(w, timer_due ? 0 : w.boundary);
-  w.in_task = true;
-  w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
+  resume_after_events(w);
 }
 
 void scheduler::attend_events_between_tasks(worker& w, ticks now) {
@@ -322,10 +330,9 @@ bool scheduler::poll_for(worker& w, const future_state_base& awaited) {
          ticks_between(begin, now) <
              (poll_gap_.load(std::memory_order_relaxed) != 0 ? answers_of_devices : 1) * spans_.answer &&
          (++rounds % rounds_per_look != 0 || !any_work()));
-  w.in_task = true;
-  w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
   last_polled_.store(&w, std::memory_order_relaxed);  // it continues when the task is suspended
   record_polling(w, begin, now);
+  resume_after_events(w);
   poll_lock_.unlock();
   let_another_poll();
   return awaited.ready();

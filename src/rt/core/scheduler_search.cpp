@@ -55,7 +55,7 @@ void scheduler::put_back(worker& w, task* t) {
 // submitting thread.
 void scheduler::submit_from_outside(task* t) {
   begin_visit();
-  if (origins_wanted()) note_ready(this_worker(), *t);
+  if (origins_wanted()) note_ready(this_worker(), *t, false);
   if (workers_.front()->delays != nullptr) [[unlikely]]
     note_ready_outside(*workers_.front(), *t);
   requeue(t);

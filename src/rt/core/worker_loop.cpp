@@ -453,8 +453,8 @@ ticks end_part(worker& w) noexcept {
   return w != nullptr ? low_in(w->current->memory) : thread_stack_is_low();
 }
 
-// Runs `t` in the frame of the running task, measured as a task of its own. Observed: observers get its start, and that
-// the running task resumes.
+// Runs `t` in the frame of the running task, measured as a task of its own. Observed: observers, and counts of slices,
+// get its start, and that the running task resumes.
 template <bool Observed>
 static void run_inside_as(worker& w, task* t, run_mode mode, bool as_caller) {
   const task_info parent = w.info;
@@ -484,7 +484,7 @@ static void run_inside_as(worker& w, task* t, run_mode mode, bool as_caller) {
 }
 
 static void run_inside(worker& w, task* t, run_mode mode, bool as_caller) {
-  if ((w.log->mode() & probe::worker_log::watching) != 0) [[unlikely]]
+  if ((w.log->mode() & (probe::worker_log::watching | probe::worker_log::counting)) != 0) [[unlikely]]
     run_inside_as<true>(w, t, mode, as_caller);
   else
     run_inside_as<false>(w, t, mode, as_caller);

@@ -120,10 +120,12 @@ static ticks path_without_task(const worker& w, const origin& o, ticks when) noe
 }
 
 void note_ready_outside(const worker& any, task& t) noexcept {
-  if (t.from != nullptr) set_at_least(t.from->path, virtual_time_outside(any.delays->pool(), now_ticks()));
+  if (t.from == nullptr) return;
+  const ticks when = t.from->when.load(std::memory_order_relaxed);  // virtual and real time of the same moment
+  set_at_least(t.from->path, virtual_time_outside(any.delays->pool(), when));
 }
 
-[[gnu::noinline]] static void note_ready_otherwise(worker* w, task& t) noexcept {
+[[gnu::noinline]] static void note_ready_otherwise(worker* w, task& t, bool here) noexcept {
   origin* o = t.from;
   if (o == nullptr) o = t.from = make_origin(w);
   if (w == nullptr) {
@@ -135,7 +137,7 @@ void note_ready_outside(const worker& any, task& t) noexcept {
     return;
   }
   source s = source_now(*w);
-  if (w->delays != nullptr && s.id == 0) [[unlikely]]
+  if (here && w->delays != nullptr && s.id == 0) [[unlikely]]
     s.path = path_without_task(*w, *o, s.when);
   set_at_least(o->when, s.when);
   w->log->notify(probe::task_event_kind::create, t.info.name, t.info.key, 0);
@@ -155,12 +157,12 @@ void note_ready_outside(const worker& any, task& t) noexcept {
 
 // The common case: a running task creates a new one, and no input of it has been recorded. Inline and without a call,
 // because this function and note_made() are most of the cost of a traced task.
-void note_ready(worker* w, task& t) noexcept {
+void note_ready(worker* w, task& t, bool here) noexcept {
   const unsigned wanted = probe::wanted.load(std::memory_order_relaxed);
   const bool edges_alone = wanted - probe::wants_edges < probe::wants_events - probe::wants_edges;
   if (w == nullptr || t.from != nullptr || !edges_alone || !from_running_task(*w) || w->spare_origins == nullptr)
       [[unlikely]]
-    return note_ready_otherwise(w, t);
+    return note_ready_otherwise(w, t, here);
   const ticks now = time_now(*w);
   t.from = ::new (take_spare(*w)) origin{w->log->next_id(), w->id, now, path_at(*w, now)};
 }
@@ -263,7 +265,7 @@ void note_going_on() noexcept {
     w.end = std::max(when, time_now(w));
     split_slice(w);
     w.path = std::max(w.path, path);
-    take_delay(w);
+    take_delay(w, false);  // the caller may hold a lock that a timer or a poller takes
     w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);
   }
 }
@@ -272,9 +274,9 @@ void note_going_on() noexcept {
 static inline void note_result(worker& w, probe::task_id id, ticks when, ticks path) noexcept {
   if (!w.in_task || w.id == 0 || id == w.id) return;
   if (id == w.cause && when <= w.boundary) return;
-  if (w.delays != nullptr) [[unlikely]]
-    return read_in_virtual_time(w, when, path);
-  if (when > w.boundary) [[unlikely]] {
+  if (w.delays != nullptr) [[unlikely]] {
+    read_in_virtual_time(w, when, path);
+  } else if (when > w.boundary) [[unlikely]] {
     w.end = std::max(when, time_now(w));
     split_slice(w);
     w.log->notify(probe::task_event_kind::resume, w.info.name, w.info.key, w.boundary);

@@ -40,8 +40,9 @@ struct spare_origin {
 /// One in this many tasks records how long it was ready, even if no dependencies are recorded.
 inline constexpr std::uint64_t ready_sample = 128;
 
-/// The caller, on worker `w` or on an external thread, makes `t` ready: it is being submitted.
-void note_ready(worker* w, task& t) noexcept;
+/// The caller, on worker `w` or on an external thread, makes `t` ready: it is being submitted. `here`: to
+/// the runtime of `w`.
+void note_ready(worker* w, task& t, bool here = true) noexcept;
 /// After note_ready() by a thread outside, with virtual speed-ups in the runtime of `any`: that thread has no delays.
 void note_ready_outside(const worker& any, task& t) noexcept;
 /// `t` starts on `w`, whose id and path are 0.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <exception>
 
@@ -35,8 +36,9 @@ std::vector<std::string> names_of(const std::vector<probe::task_statistics>& tas
 
 /// Waits until the slice is due, and returns the time then. A long delay sleeps: spinning would take the core from
 /// other threads, and then theirs from this one. Ending late does no harm.
-[[gnu::noinline]] ticks wait_until_due(worker& w, ticks virtual_begin, ticks begin) noexcept {
+[[gnu::noinline]] ticks wait_until_due(worker& w, ticks virtual_begin, ticks begin, bool serves) noexcept {
   static const ticks spin = ticks_from(50e-6), nap = ticks_from(200e-6);
+  const int error_before = errno;  // a task that reads a result does not expect a change
   const ticks polled_before = w.log->background_time();
   w.in_task = false;  // the delay, and the work of timers and pollers, are not the task's
   ticks now = begin;
@@ -49,7 +51,7 @@ std::vector<std::string> names_of(const std::vector<probe::task_statistics>& tas
       const auto ns = static_cast<long>(seconds(std::min(left - spin / 2, nap)) * 1e9);
       const timespec pause{0, ns};
       nanosleep(&pause, nullptr);
-      w.home.attend_events_between_tasks(w, now_ticks());
+      if (serves) w.home.attend_events_between_tasks(w, now_ticks());
     }
     now = now_ticks();
   }
@@ -57,15 +59,16 @@ std::vector<std::string> names_of(const std::vector<probe::task_statistics>& tas
   w.log->background(ticks_between(polled, ticks_between(begin, now)));
   w.log->ran_no_task(now);
   w.in_task = true;
+  errno = error_before;
   return now;
 }
 
 }  // namespace
 
-void take_delay(worker& w) noexcept {
+void take_delay(worker& w, bool serves) noexcept {
   const ticks begin = w.boundary, virtual_begin = w.delays->begins_at(begin, w.path, w.ready);
   if (begin < w.delays->due(virtual_begin)) [[unlikely]]
-    w.boundary = std::max(w.boundary, wait_until_due(w, virtual_begin, begin));
+    w.boundary = std::max(w.boundary, wait_until_due(w, virtual_begin, begin, serves));
   w.delays->begin(w.info.name, w.boundary, virtual_begin, w.boundary - begin);
   w.path = virtual_begin;
 }
@@ -100,7 +103,11 @@ ticks speedups::virtual_time(ticks now) noexcept {
 }
 
 void speedups::passed(std::string_view name) noexcept {
-  const ticks now = now_ticks(), virtual_now = virtual_time(now);
+  const ticks now = now_ticks();
+  passed_at(name, now, virtual_time(now));
+}
+
+void speedups::passed_at(std::string_view name, ticks now, ticks virtual_now) noexcept {
   try {
     const std::lock_guard lock(mutex_);
     if (name != (asked_point_.empty() ? std::string_view(point_) : std::string_view(asked_point_))) {
@@ -117,6 +124,7 @@ void speedups::passed(std::string_view name) noexcept {
 }
 
 void speedups::task_finished(const worker& w) noexcept {
+  if (!counts_tasks_.load(std::memory_order_relaxed) && !counts_tasks_.exchange(true)) probe::ignore_progress(*this);
   points_.fetch_add(1, std::memory_order_relaxed);
   if (w.boundary < decide_at_.load(std::memory_order_relaxed)) return;
   try {
@@ -137,6 +145,11 @@ void speedups::enter(phase p, ticks now, ticks virtual_now, ticks length, std::u
   decide_at_.store(p == phase::done ? ~ticks{0} : now + length, std::memory_order_relaxed);
 }
 
+// The next experiment gets its length from the phase that ends now: the first steps of a program may be long ones.
+void speedups::set_length(ticks now, std::uint64_t points) noexcept {
+  length_ = std::max(ticks_from(shortest_s), least_points * (ticks_between(began_, now) / points));
+}
+
 void speedups::begin_experiment(ticks now, ticks virtual_now) {
   const probe::speedup_plan::experiment e = plan_.next();
   pool_.make_faster(e.type, e.percent);
@@ -150,13 +163,14 @@ void speedups::decide(ticks now, ticks virtual_now) {
   if (now < decide_at_.load(std::memory_order_relaxed) || points < least_) return;
   if (phase_ == phase::settling) return enter(phase::measuring, now, virtual_now, length_, least_points);
   if (phase_ == phase::warming) {
-    length_ = std::max(ticks_from(shortest_s), least_points * (ticks_between(began_, now) / points));
+    set_length(now, points);
     add_types();
     if (plan_.types() == 0) return enter(phase::warming, now, virtual_now, length_, warm_points);
     experiments_began_ = now;
     return begin_experiment(now, virtual_now);
   }
   ++experiments_;
+  set_length(now, points);
   plan_.measured(static_cast<double>(ticks_between(virtual_began_, virtual_now)) / static_cast<double>(points));
   if (plan_.rounds() != rounds_) {
     rounds_ = plan_.rounds();
@@ -192,8 +206,12 @@ probe::speedup_report speedups::report() const {
 }
 
 std::string speedups::wrong_point() const {
-  if (!listens_ && asked_point_.empty())
-    return "progress points go to another runtime of this process: expected speedup for one of them";
+  const char* const elsewhere =
+      "progress points go to another runtime of this process: expected speedup for one of them";
+  if (!listens_ && asked_point_.empty()) return elsewhere;
+  if (!listens_)
+    return fmt::format("progress={}: no task of that type ran, and {}{}", asked_point_, elsewhere,
+                       did_you_mean(asked_point_, names_of(recorder_.tasks())));
   if (asked_point_.empty())
     return "no progress point was passed: call plx::progress(\"step\") of control/progress.hpp where the program has "
            "completed a step, or name a task type whose tasks are counted, as in --plx:progress=TYPE";

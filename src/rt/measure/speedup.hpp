@@ -48,7 +48,10 @@ class speedups final : public probe::progress_listener {
   [[nodiscard]] const delay_pool& pool() const noexcept { return pool_; }
 
   void passed(std::string_view name) noexcept override;
-  /// A task of the type that is the progress point has finished on `w`.
+  /// passed() at a real and a virtual time, for tests.
+  void passed_at(std::string_view name, ticks now, ticks virtual_now) noexcept;
+  /// A task of the type that is the progress point has finished on `w`. From now on points of that name do not count,
+  /// and another runtime may get them.
   void task_finished(const worker& w) noexcept;
   /// The results so far.
   [[nodiscard]] probe::speedup_report report() const;
@@ -57,6 +60,7 @@ class speedups final : public probe::progress_listener {
   enum class phase { before, warming, settling, measuring, done };
   void decide(ticks now, ticks virtual_now);
   void enter(phase p, ticks now, ticks virtual_now, ticks length, std::uint64_t points) noexcept;
+  void set_length(ticks now, std::uint64_t points) noexcept;
   void begin_experiment(ticks now, ticks virtual_now);
   void add_types();
   [[nodiscard]] ticks virtual_time(ticks now) noexcept;
@@ -66,7 +70,8 @@ class speedups final : public probe::progress_listener {
   probe::recorder& recorder_;
   const std::vector<std::string> patterns_;  // of types; empty: the largest ones
   const std::string asked_point_;
-  bool listens_ = false;  // false: another runtime gets the progress points
+  bool listens_ = false;                   // from the start; false: another runtime gets the progress points
+  std::atomic<bool> counts_tasks_{false};  // instead of points: asked_point_ is a type of which tasks have finished
   delay_pool pool_;
   std::vector<std::unique_ptr<delay_account>> accounts_;
   std::atomic<std::uint64_t> points_{0};  // passed so far
@@ -86,8 +91,8 @@ class speedups final : public probe::progress_listener {
 };
 
 /// The next slice of worker `w` is about to begin, at `w.boundary`, with the virtual time `w.path` at which its task
-/// became ready: waits as long as virtual time requires, then sets both. Timers and pollers run meanwhile.
-void take_delay(worker& w) noexcept;
+/// became ready: waits as long as virtual time requires, then sets both. `serves`: timers and pollers run meanwhile.
+void take_delay(worker& w, bool serves = true) noexcept;
 
 /// The slice of `w` has ended at `w.boundary`: sets `w.path`.
 inline void end_virtual_slice(worker& w, bool finished) noexcept {

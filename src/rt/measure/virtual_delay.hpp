@@ -98,6 +98,12 @@ class delay_account {
     begin_ = now;
     return free_;
   }
+  /// Within the slice, the worker did something else until `now`: virtual time passes as real time does. Call end()
+  /// when it begins.
+  void pause_until(ticks now) noexcept {
+    virtual_ += ticks_between(begin_, now);
+    begin_ = std::max(begin_, now);
+  }
 
   /// The account, and what it consists of: delays that were inserted; percent of the worker's own time in the type;
   /// delays that the worker owed but did not take, as it was idle meanwhile, modulo 2^64 (a surplus that is given up

@@ -11,10 +11,13 @@
 #include "base/file.hpp"
 #include "base/test/timeout_test.hpp"
 #include "control/progress.hpp"
+#include "probe/record/recorder.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/settings.hpp"
 #include "rt/async.hpp"
 #include "rt/core/scheduler.hpp"
+#include "rt/executor.hpp"
+#include "rt/future.hpp"
 #include "rt/mutex.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
@@ -97,6 +100,98 @@ TEST(speedup, accounts_add_up_in_a_running_program) {
   EXPECT_THAT(read_file(folder() + "/speedup.csv").value(), HasSubstr("\nspeedup child,25,"));
 }
 
+/// Runs `program` with speed-ups whose experiments never begin.
+template <class Program>
+void run_quietly(unsigned workers, Program program) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  {
+    runtime rt(options_with("1", {}, workers));
+    program(rt);
+  }
+  testing::internal::GetCapturedStdout();
+  testing::internal::GetCapturedStderr();
+}
+
+detail::delay_account& account_of(runtime& rt, unsigned worker) { return *rt.get_scheduler().worker_at(worker).delays; }
+
+TEST(speedup, a_poller_is_not_part_of_the_task_that_waits) {
+  run_quietly(1, [](runtime& rt) {
+    static const ticks long_poll = ticks_from(5e-3);
+    struct poll_state {
+      std::atomic<bool> waits{false};
+      promise<void> answer;
+    } s;
+    const std::uint64_t poller = rt.add_poller(
+        [](void* p) {
+          auto& state = *static_cast<poll_state*>(p);
+          if (!state.waits.exchange(false)) return poll_result::idle;
+          for (const ticks begin = now_ticks(); now_ticks() - begin < long_poll;) work(100);
+          state.answer.set_value();
+          return poll_result::progressed;
+        },
+        &s);
+    const task_info waits = named("speedup waits");
+    account_of(rt, 0).pool().make_faster(waits.name, 50);
+    rt.run(waits, [&] {
+      future<void> f = s.answer.get_future();
+      s.waits = true;
+      f.get();
+    });
+    rt.remove_poller(poller);
+    rt.run([] {});  // the slices of `waits` have ended
+    double in_tasks_s = 0;
+    for (const auto& t : rt.recorder().tasks()) in_tasks_s += t.id == waits.name ? t.total_s : 0;
+    EXPECT_GT(in_tasks_s, 0);
+    EXPECT_LE(seconds(account_of(rt, 0).own()), 0.5 * in_tasks_s + 1e-6);
+  });
+}
+
+// The reader may hold a lock that a poller takes.
+TEST(speedup, reading_a_result_serves_no_events) {
+  run_quietly(2, [](runtime& rt) {
+    struct poll_state {
+      std::atomic<std::thread::id> reader{};
+      std::atomic<bool> served{false};
+    } s;
+    const std::uint64_t poller = rt.add_poller(
+        [](void* p) {
+          auto& state = *static_cast<poll_state*>(p);
+          if (std::this_thread::get_id() == state.reader) state.served = true;
+          return poll_result::idle;
+        },
+        &s);
+    ticks inserted = 0;
+    rt.run(named("speedup reader"), [&] {
+      future<void> f = async(named("speedup child"), [] { work(1000); });
+      ASSERT_TRUE(comes_true([&] { return f.is_ready(); }));
+      detail::delay_account& mine = *detail::this_worker()->delays;
+      mine.pool().required.fetch_add(ticks_from(5e-3));  // as much delay is due
+      s.reader = std::this_thread::get_id();
+      f.get();
+      s.reader = std::thread::id();
+      inserted = mine.inserted();
+    });
+    rt.remove_poller(poller);
+    EXPECT_GT(inserted, 0u);
+    EXPECT_FALSE(s.served);
+  });
+}
+
+// Without a runtime, on a clock of the test: three steps of 10 s, then short ones.
+TEST(speedup, long_first_steps_make_the_first_experiment_alone_long) {
+  probe::recorder r(1);
+  r.worker(0).record({.name = named("speedup work").name, .begin = 1, .end = ticks_from(1)});
+  detail::speedups s({.speedup = "speedup work"}, r, 1);
+  ticks now = ticks_from(1);
+  const auto steps = [&](int n, double step_s) {
+    for (; n > 0; --n) now += ticks_from(step_s), s.passed_at("step", now, now);
+  };
+  steps(4, 10);     // the program warms up, and the first experiment begins
+  steps(300, 0.1);  // 22.5 s of it
+  EXPECT_GT(s.report().experiments, 10u) << "0.3 to 0.4 s each";
+}
+
 struct output {
   std::string out, err;
 };
@@ -160,7 +255,10 @@ TEST(speedup, progress_of_a_thread_outside_the_runtime_counts) {
   {
     runtime rt(options_with("speedup ch*", {}, 1));
     const auto& s = speedups_of(rt);
-    ASSERT_TRUE(comes_true([&] { return rt.run(step), progress("step"), s.report().experiments >= 3; }, [] {}));
+    const auto chain = [] {  // no sleep, of which the faster program takes more
+      for (int i = 0; i < 3; ++i) async(named("speedup chain"), [] { work(30000); }).get();
+    };
+    ASSERT_TRUE(comes_true([&] { return rt.run(chain), progress("step"), s.report().experiments >= 3; }, [] {}));
     inserted_s = s.report().inserted_s;
   }
   testing::internal::GetCapturedStdout();
@@ -172,6 +270,49 @@ TEST(speedup, progress_of_a_thread_outside_the_runtime_counts) {
 TEST(speedup, progress_points_go_to_one_runtime) {
   runtime first(options_with("1"));
   EXPECT_THAT(output_of(options_with("1"), "step", 2).err, HasSubstr("progress points go to another runtime"));
+}
+
+TEST(speedup, a_runtime_that_counts_tasks_leaves_progress_points_to_others) {
+  runtime first(options_with("1", "speedup counted"));
+  EXPECT_THAT(output_of(options_with("1", "speedup wrok"), "", 2).err,
+              HasSubstr("progress=speedup wrok: no task of that type ran, and progress points go to another runtime of "
+                        "this process: expected speedup for one of them; did you mean 'speedup work'?"));
+  first.run(named("speedup counted"), [] {});
+  ASSERT_TRUE(comes_true([&] { return speedups_of(first).report().point == "speedup counted"; }));
+  EXPECT_THAT(output_of(options_with("1"), "step", 2).err, HasSubstr("2 progress points; intervals need about"));
+  progress("speedup counted");  // no second count
+  EXPECT_THAT(speedups_of(first).report().problems.back(), HasSubstr(", 1 progress point;"));
+}
+
+// Virtual time of one runtime would be the longest path of the other.
+TEST(speedup, a_poller_that_submits_to_another_runtime_gives_it_no_path) {
+  const ticks begin = now_ticks();
+  run_quietly(1, [&](runtime& rt) {
+    runtime other({.workers = 1, .bind = false});
+    other.recorder().paths(true);
+    struct poll_state {
+      runtime& to;
+      std::atomic<bool> waits{false};
+      promise<void> answer{};
+    } s{other};
+    const std::uint64_t poller = rt.add_poller(
+        [](void* p) {
+          auto& state = *static_cast<poll_state*>(p);
+          if (detail::this_worker() == nullptr || !state.waits.exchange(false)) return poll_result::idle;
+          state.to.get_executor().post([&state] { state.answer.set_value(); });
+          return poll_result::progressed;
+        },
+        &s);
+    rt.run([&] {
+      future<void> f = s.answer.get_future();
+      s.waits = true;
+      f.get();
+    });
+    rt.remove_poller(poller);
+    other.run([] {});  // the first task has ended
+    EXPECT_LE(other.recorder().span_s(), seconds(now_ticks() - begin));
+    other.recorder().paths(false);
+  });
 }
 
 TEST(speedup, refused_where_delays_mean_nothing) {

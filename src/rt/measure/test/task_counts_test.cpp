@@ -17,6 +17,7 @@
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/record/work.hpp"
 #include "probe/settings.hpp"
+#include "rt/future.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 #include "rt/test/every_schedule_test.hpp"
@@ -180,6 +181,45 @@ TEST(TaskCounts, PageFaultsAreOfTheTaskTypesThatHaveThem) {
   EXPECT_GE(outside, 2.0 * pages) << "those of the poller";
   EXPECT_GE(in_tasks + outside, counter);
   EXPECT_LT(in_tasks + outside, counter + pages) << "those since the counter was read";
+}
+
+/// An event that happens when the test says so.
+struct counted_by_hand final : probe::count_source {
+  std::atomic<std::uint64_t> n{0};
+  bool read(probe::event_counts& into) noexcept override { return into[0] = n, true; }
+  bool read_from_outside(probe::event_counts& into, double&) const noexcept override { return into[0] = n, true; }
+};
+
+TEST(TaskCounts, EventsOfAPollerAreNotOfTheTaskThatWaits) {
+  struct poll_state {
+    counted_by_hand* source;
+    std::atomic<bool> waits{false};
+    promise<void> answer{};
+  };
+  const auto source = std::make_shared<counted_by_hand>();
+  poll_state s{source.get()};
+  runtime rt({.workers = 1, .bind = false});
+  const probe::task_counts counts(rt.recorder(), false, {{"by hand", 1}}, {source});
+  const std::uint64_t poller = rt.add_poller(
+      [](void* p) {
+        auto& state = *static_cast<poll_state*>(p);
+        if (!state.waits.exchange(false)) return poll_result::idle;
+        state.source->n += 1000;
+        state.answer.set_value();
+        return poll_result::progressed;
+      },
+      &s);
+  rt.run(type("counts answer"), [&] {
+    future<void> f = s.answer.get_future();
+    s.waits = true;
+    f.get();
+    s.source->n += 1;
+  });
+  rt.remove_poller(poller);
+  rt.run(type("counts main"), [] {});  // the slices of the first task have ended
+  const probe::counts_of_tasks all = counts.sums();
+  EXPECT_EQ(all.of(probe::register_name("counts answer")).events[0], 1u);
+  EXPECT_EQ(all.no_task[0], 1000u);
 }
 
 TEST(TaskCounts, ARooflineHasStatedWorkAndTheLimits) {

@@ -252,6 +252,20 @@ TEST(virtual_delay, a_slice_that_is_split_gains_in_all_its_parts) {
   EXPECT_EQ(pool.required.load(), 1000u);
 }
 
+TEST(virtual_delay, polling_within_a_slice_gains_nothing) {
+  delay_pool pool;
+  pool.make_faster(faster_type, 50);
+  delay_account a(pool);
+  a.begin(faster_type, 1000, a.begins_at(1000, 1000, 1000));
+  EXPECT_EQ(a.end(2000), 1500u);
+  a.pause_until(2600);
+  EXPECT_EQ(a.at(2600), 2100u);
+  EXPECT_EQ(a.end(3000), 2300u);
+  EXPECT_EQ(a.own(), 700u);
+  EXPECT_EQ(a.account(), 700u);
+  EXPECT_EQ(pool.required.load(), 700u);
+}
+
 TEST(virtual_delay, a_delay_that_ends_late_delays_no_other_worker) {
   delay_pool pool;
   pool.make_faster(faster_type, 50);
