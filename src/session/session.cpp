@@ -350,6 +350,11 @@ void session::state::measure_limits() {
   auto measured = measure_machine_limits(rec.worker_count());
   if (!measured) return report({"roofline: " + measured.error().message});
   limits = *measured;
+  if (limits->array_bytes < 2 * limits->cache_bytes)
+    report(
+        {fmt::format("roofline: memory for arrays of {} MiB only, and the caches hold {} MiB: the limit of memory may "
+                     "be too high",
+                     limits->array_bytes >> 20, limits->cache_bytes >> 20)});
 }
 
 void session::state::begin_counters() {

@@ -162,9 +162,9 @@ class task_files {
     if (more_.limits != nullptr)
       text += fmt::format(
           "\"limits\":{{\"threads\":{},\"vector_bits\":{},\"flops_per_s\":{:.6g},\"bytes_per_s\":{:.6g},"
-          "\"array_bytes\":{}}},\n",
+          "\"array_bytes\":{},\"cache_bytes\":{}}},\n",
           more_.limits->threads, more_.limits->vector_bits, more_.limits->flops_per_s, more_.limits->bytes_per_s,
-          more_.limits->array_bytes);
+          more_.limits->array_bytes, more_.limits->cache_bytes);
     text += samples_ + "\"files\":[";
     for (const written_file& f : files_)
       fmt::format_to(std::back_inserter(text), "{}\n{{\"name\":{},\"seconds\":{:.3g}{}}}",

@@ -18,7 +18,7 @@ from ..text import percent, plural, short, trimmed
 
 cache_line = 64  # bytes that a miss reads
 most_points = 8
-from_caches = 1.1  # times the limit of memory: faster is only possible from caches
+from_caches = 1.1  # times the limit of memory: more is only possible from caches, or on few workers at a time
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def sentence(p: Point) -> str:
     """The nearer limit of a task type, in words."""
     name = f'"{short(p.name)}"'
     if p.of_memory > from_caches and p.of_memory >= p.of_flops:
-        return f"{name} moves {trimmed(p.of_memory, 2)} times the bandwidth of memory: its data are in caches."
+        return f"{name} moves {trimmed(p.of_memory, 2)} times the bandwidth of memory: its data are in caches, or it runs on few workers at a time."
     of, limit = (p.of_memory, "memory limit") if p.of_memory >= p.of_flops else (p.of_flops, "limit of multiply-adds")
     least = "at least " if p.at_least and p.of_memory >= p.of_flops else ""
     return f"{name} reaches {least}{percent(of)} of the {limit}."

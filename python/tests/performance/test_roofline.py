@@ -49,7 +49,16 @@ def test_a_point_is_the_rate_of_all_workers(tmp_path):
 
 def test_faster_than_memory_is_from_caches(tmp_path):
     r = roofline(run_of(tmp_path / "r", [("inside", 2.0, 1e9, 1e11)]))
-    assert sentence(r.points[0]) == '"inside" moves 5.0 times the bandwidth of memory: its data are in caches.'
+    assert sentence(r.points[0]) == '"inside" moves 5.0 times the bandwidth of memory: its data are in caches, or it runs on few workers at a time.'
+
+
+def test_a_serial_type_that_uses_up_the_memory_is_not_said_to_be_in_caches(tmp_path):
+    # One of eight workers at a time, which alone gets 60 % of the bandwidth.
+    folder = run_of(tmp_path / "r", [("serial", 2.0, 1e9, 2.4e10), ("wait", 14.0, 1e9, 0)], limits={**LIMITS, "threads": 8})
+    serial = roofline(folder).points[1]
+    assert serial.of_memory == pytest.approx(4.8)
+    assert sentence(serial).endswith("its data are in caches, or it runs on few workers at a time.")
+    assert all(f.id != "bandwidth" for f in diagnose(folder).findings)
 
 
 def test_misses_are_a_lower_bound_of_bytes(tmp_path):

@@ -8,9 +8,14 @@
 
 #include <algorithm>
 #include <barrier>
+#include <charconv>
 #include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <map>
 #include <memory>
 #include <new>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -18,6 +23,7 @@
 #include "base/assert.hpp"
 #include "base/available_memory.hpp"
 #include "base/clock.hpp"
+#include "base/file.hpp"
 
 namespace plx::probe {
 namespace {
@@ -89,9 +95,12 @@ class measurement {
  public:
   measurement(unsigned threads, std::size_t doubles)
       : threads_(threads), n_(doubles), together_(threads), times_(2 * rounds, round_times(threads)) {
-    const ticks begin = now_ticks();
-    keep_ = kernels_.multiply_add(calibration);
-    const double one_s = std::max(seconds(now_ticks() - begin), 1e-9) / static_cast<double>(calibration);
+    double one_s = 1;
+    for (int i = 0; i < rounds; ++i) {  // the shortest: this thread may lose its core
+      const ticks begin = now_ticks();
+      keep_ += kernels_.multiply_add(calibration);
+      one_s = std::min(one_s, std::max(seconds(now_ticks() - begin), 1e-9) / static_cast<double>(calibration));
+    }
     n_multiply_adds_ = static_cast<std::uint64_t>(std::clamp(multiply_add_s / one_s, 1e3, 1e9));
   }
 
@@ -146,7 +155,7 @@ class measurement {
 };
 
 std::size_t cache_bytes() {
-  std::size_t bytes = 0;
+  std::size_t bytes = third_level_bytes("/sys");
 #if defined(_SC_LEVEL3_CACHE_SIZE)
   for (const int level : {_SC_LEVEL2_CACHE_SIZE, _SC_LEVEL3_CACHE_SIZE})
     if (const long found = ::sysconf(level); found > 0) bytes = std::max(bytes, static_cast<std::size_t>(found));
@@ -154,14 +163,46 @@ std::size_t cache_bytes() {
   return bytes;
 }
 
+std::string line_of(const std::filesystem::path& file) {
+  const std::string text = read_file(file.string()).value_or("");
+  return text.substr(0, text.find('\n'));
+}
+
+/// Bytes of "32768K"; 0: not a number.
+std::size_t bytes_of(const std::string& size) {
+  std::size_t n = 0;
+  const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), n);
+  const std::string_view unit(end, size.data() + size.size());
+  return unit == "K" ? n << 10 : unit == "M" ? n << 20 : n;
+}
+
 }  // namespace
+
+std::size_t third_level_bytes(const std::string& sys) {
+  std::map<std::string, std::size_t> caches;  // by the processors that share it
+  std::error_code none;
+  for (const auto& cpu : std::filesystem::directory_iterator(sys + "/devices/system/cpu", none))
+    for (const auto& cache : std::filesystem::directory_iterator(cpu.path() / "cache", none))
+      if (line_of(cache.path() / "level") == "3")
+        caches[line_of(cache.path() / "shared_cpu_list")] = bytes_of(line_of(cache.path() / "size"));
+  std::size_t sum = 0;
+  for (const auto& [processors, bytes] : caches) sum += bytes;
+  return sum;
+}
+
+std::size_t limit_array_bytes(std::size_t cache_bytes, double available_bytes) {
+  constexpr std::size_t least = std::size_t{64} << 20, most = std::size_t{512} << 20;
+  const std::size_t bytes = std::clamp(4 * cache_bytes, least, std::max(most, 2 * cache_bytes));
+  if (static_cast<double>(bytes) <= available_bytes / 2) return bytes;
+  return std::max(static_cast<std::size_t>(available_bytes / 2), least);
+}
 
 result<machine_limits> measure_machine_limits(unsigned threads, std::size_t memory_bytes) {
   PLX_ASSERT(threads > 0);
-  constexpr std::size_t least = std::size_t{1} << 16, usual_least = std::size_t{64} << 20,
-                        most = std::size_t{512} << 20;
+  constexpr std::size_t least = std::size_t{1} << 16;
   const double available = available_memory_bytes();
-  if (memory_bytes == 0) memory_bytes = std::clamp(4 * cache_bytes(), usual_least, most);
+  const std::size_t caches = cache_bytes();
+  if (memory_bytes == 0) memory_bytes = limit_array_bytes(caches, available);
   if (static_cast<double>(memory_bytes) > available / 2)
     return error{
         fmt::format("the limits of the machine are not measured: {} MiB of memory are needed, and half of what "
@@ -177,18 +218,21 @@ result<machine_limits> measure_machine_limits(unsigned threads, std::size_t memo
   std::string failure;
   {
     std::vector<std::jthread> started;
+    started.reserve(threads);
     for (unsigned t = 0; t < threads; ++t) {
       try {
         started.emplace_back([&all, t, a = arrays[t].get()] { all.run(t, a); });
-      } catch (const std::system_error& x) {
+      } catch (const std::exception& x) {
+        all.leave();  // first: the others wait for it
         failure = x.what();
-        all.leave();
       }
     }
   }
   if (!failure.empty())
     return error{fmt::format("the limits of the machine are not measured: no thread can be started: {}", failure)};
-  return all.result();
+  machine_limits limits = all.result();
+  limits.cache_bytes = caches;
+  return limits;
 }
 
 }  // namespace plx::probe

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "probe/monitor/monitors.hpp"
@@ -114,21 +115,27 @@ perf_groups open_perf_groups(const std::string& events, const std::vector<watche
   std::vector<std::shared_ptr<thread_group>> groups;
   for (std::size_t i = 0; i < threads.size(); ++i) groups.push_back(std::make_shared<thread_group>());
   omitted_events left_out;
-  std::vector<std::string> unknown;  // add_perf_counters() reports them, and events that the machine does not have
+  std::vector<std::string> unknown;  // add_perf_counters() reports them, and events that fail alone, too
   for (const perf_event* e : perf_events_named(events, unknown)) {
     if (all.events.size() == most_counted_events) {
       left_out[fmt::format("at most {} events are counted by task type", most_counted_events)].emplace_back(e->name);
       continue;
     }
     std::size_t n = 0;
-    if (perf_room_for(threads.size()))
+    int why = EMFILE;
+    if (perf_room_for(threads.size())) {
       while (n < groups.size() && groups[n]->add(*e, threads[n].thread_id)) ++n;
+      why = errno;
+    }
     if (n == groups.size()) {
       all.events.push_back({e->name, e->scale});
       continue;
     }
-    if (errno == EINVAL && !all.events.empty())
+    constexpr int fails_alone[] = {ENOENT, ENODEV, EOPNOTSUPP, ENOSYS, EACCES, EPERM};
+    if (why == EINVAL && !all.events.empty())
       left_out["the processor cannot count it together with the events before it"].emplace_back(e->name);
+    else if (std::find(std::begin(fails_alone), std::end(fails_alone), why) == std::end(fails_alone))
+      left_out[perf_why_not(why)].emplace_back(e->name);
     while (n > 0) groups[--n]->remove_last();
   }
   add_perf_notes(notes, events, left_out, "perf event by task type");
