@@ -11,6 +11,7 @@
 #include "base/file.hpp"
 #include "base/test/timeout_test.hpp"
 #include "control/progress.hpp"
+#include "probe/monitor/task_counts.hpp"
 #include "probe/record/recorder.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/settings.hpp"
@@ -125,7 +126,7 @@ TEST(speedup, a_poller_is_not_part_of_the_task_that_waits) {
     const std::uint64_t poller = rt.add_poller(
         [](void* p) {
           auto& state = *static_cast<poll_state*>(p);
-          if (!state.waits.exchange(false)) return poll_result::idle;
+          if (!state.waits.exchange(false)) return poll_result::pending;
           for (const ticks begin = now_ticks(); now_ticks() - begin < long_poll;) work(100);
           state.answer.set_value();
           return poll_result::progressed;
@@ -175,6 +176,43 @@ TEST(speedup, reading_a_result_serves_no_events) {
     rt.remove_poller(poller);
     EXPECT_GT(inserted, 0u);
     EXPECT_FALSE(s.served);
+  });
+}
+
+/// An event that a poller causes once.
+struct event_of_poller final : probe::count_source {
+  std::atomic<bool> wanted{false};
+  std::atomic<std::uint64_t> n{0};
+  bool read(probe::event_counts& into) noexcept override { return into[0] = n, true; }
+  bool read_from_outside(probe::event_counts& into, double&) const noexcept override { return into[0] = n, true; }
+};
+
+// The delay is behind a child that runs in the frame of its parent.
+TEST(speedup, events_during_a_delay_are_of_no_task) {
+  run_quietly(1, [](runtime& rt) {
+    const auto source = std::make_shared<event_of_poller>();
+    const probe::task_counts counts(rt.recorder(), false, {{"by hand", 1}}, {source});
+    const std::uint64_t poller = rt.add_poller(
+        [](void* p) {
+          auto& event = *static_cast<event_of_poller*>(p);
+          if (event.wanted.exchange(false)) event.n += 1000;
+          return poll_result::idle;
+        },
+        source.get());
+    rt.run(named("speedup parent"), [&] {
+      task_group g;
+      g.run(named("speedup child"), [&] {
+        account_of(rt, 0).pool().required.fetch_add(ticks_from(5e-3));  // as much delay is due
+        source->wanted = true;
+      });
+      g.wait();
+    });
+    rt.remove_poller(poller);
+    rt.run([] {});  // the slices of the first task have ended
+    const probe::counts_of_tasks all = counts.sums();
+    EXPECT_EQ(all.of(named("speedup parent").name).events[0], 0u);
+    EXPECT_EQ(all.of(named("speedup child").name).events[0], 0u);
+    EXPECT_EQ(all.no_task[0], source->n);
   });
 }
 
@@ -298,7 +336,7 @@ TEST(speedup, a_poller_that_submits_to_another_runtime_gives_it_no_path) {
     const std::uint64_t poller = rt.add_poller(
         [](void* p) {
           auto& state = *static_cast<poll_state*>(p);
-          if (detail::this_worker() == nullptr || !state.waits.exchange(false)) return poll_result::idle;
+          if (detail::this_worker() == nullptr || !state.waits.exchange(false)) return poll_result::pending;
           state.to.get_executor().post([&state] { state.answer.set_value(); });
           return poll_result::progressed;
         },

@@ -203,7 +203,7 @@ TEST(TaskCounts, EventsOfAPollerAreNotOfTheTaskThatWaits) {
   const std::uint64_t poller = rt.add_poller(
       [](void* p) {
         auto& state = *static_cast<poll_state*>(p);
-        if (!state.waits.exchange(false)) return poll_result::idle;
+        if (!state.waits.exchange(false)) return poll_result::pending;
         state.source->n += 1000;
         state.answer.set_value();
         return poll_result::progressed;
