@@ -26,6 +26,7 @@ struct counted_event {
 
 /// Sums over the workers; an index of events is that of `events`.
 struct counts_of_tasks {
+  /// Counts and stated work of a task type.
   struct of_task {
     event_counts events{};
     double flops = 0, bytes = 0;

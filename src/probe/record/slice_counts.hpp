@@ -21,6 +21,7 @@ namespace plx::probe {
 
 /// The most events of a source.
 inline constexpr std::size_t most_counted_events = 16;
+/// The counts of a source, by event.
 using event_counts = std::array<std::uint64_t, most_counted_events>;
 
 /// Counts of one thread that never decrease, and are 0 when counting begins.
@@ -49,6 +50,7 @@ class slice_counts {
   /// Adds to the slice that ends next.
   void add_work(double flops, double bytes) noexcept;
 
+  /// Stated work of a task type.
   struct work {
     double flops = 0, bytes = 0;
   };
