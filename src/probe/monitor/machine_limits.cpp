@@ -178,7 +178,7 @@ std::size_t bytes_of(const std::string& size) {
 
 }  // namespace
 
-std::size_t third_level_bytes(const std::string& sys) {
+std::size_t third_level_bytes(const std::string& sys) try {
   std::map<std::string, std::size_t> caches;  // by the processors that share it
   std::error_code none;
   for (const auto& cpu : std::filesystem::directory_iterator(sys + "/devices/system/cpu", none))
@@ -188,6 +188,8 @@ std::size_t third_level_bytes(const std::string& sys) {
   std::size_t sum = 0;
   for (const auto& [processors, bytes] : caches) sum += bytes;
   return sum;
+} catch (const std::filesystem::filesystem_error&) {  // a processor was removed
+  return 0;
 }
 
 std::size_t limit_array_bytes(std::size_t cache_bytes, double available_bytes) {

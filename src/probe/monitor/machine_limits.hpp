@@ -1,8 +1,9 @@
 // The limits of a roofline, measured: the rate of multiply-adds of doubles, and the bandwidth of memory, of as many
 // threads as a run has workers.
 //
-// Thread safety: any thread, while the workers are idle or have ended. Cost: a second or two
-// of all cores, and array_bytes of memory meanwhile. Example: probe/monitor/test/machine_limits_test.cpp
+// Thread safety: any thread, while the workers are idle or have ended. Cost: half a second of
+// all cores, longer on busy ones, and array_bytes of memory meanwhile.
+// Example: probe/monitor/test/machine_limits_test.cpp
 #pragma once
 
 #include <cstddef>
@@ -27,7 +28,7 @@ struct machine_limits {
 result<machine_limits> measure_machine_limits(unsigned threads, std::size_t memory_bytes = 0);
 
 /// All caches of the third level, each once however many processors share it, from the files below `sys` (/sys); 0
-/// without one.
+/// without one, or if they change meanwhile.
 std::size_t third_level_bytes(const std::string& sys);
 /// Four times the caches, from 64 MiB to 512 MiB (or twice the caches, if that is more), and half of the available
 /// memory at most; but never below 64 MiB.

@@ -1,14 +1,13 @@
 #include "probe/monitor/perf_group.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <thread>
 
 #include "probe/monitor/monitors.hpp"
 #include "probe/monitor/perf_page.hpp"
+#include "probe/monitor/test/page_faults_test.hpp"
 
 namespace {
 
@@ -79,15 +78,7 @@ TEST_F(PerfPage, WithoutCounterOrPermissionItIsNotReadable) {
 
 // ---- events of a thread
 
-/// `pages` page faults of the calling thread.
-void fault(std::size_t pages) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  madvise(memory, pages * page, MADV_NOHUGEPAGE);
-  for (std::size_t i = 0; i < pages; ++i) static_cast<volatile char*>(memory)[i * page] = 1;
-  munmap(memory, pages * page);
-}
+using plx::testing::fault;
 
 /// A thread as a worker whose page faults the kernel counts: those of each task type and of none are known at least,
 /// and all of them sum to the counter of `perf`, exactly.

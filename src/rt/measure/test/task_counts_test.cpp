@@ -2,8 +2,6 @@
 #include "probe/monitor/task_counts.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +12,7 @@
 
 #include "base/file.hpp"
 #include "probe/counters/counter_registry.hpp"
+#include "probe/monitor/test/page_faults_test.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/record/work.hpp"
 #include "probe/settings.hpp"
@@ -28,15 +27,7 @@ namespace {
 
 task_info type(const char* name) { return {probe::register_name(name), probe::no_key}; }
 
-/// `pages` page faults, at least.
-void fault(std::size_t pages) {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  void* memory = mmap(nullptr, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT_NE(memory, MAP_FAILED);
-  madvise(memory, pages * page, MADV_NOHUGEPAGE);
-  for (std::size_t i = 0; i < pages; ++i) static_cast<volatile char*>(memory)[i * page] = 1;
-  munmap(memory, pages * page);
-}
+using plx::testing::fault;
 
 /// On every schedule: work counts for the type of the task that states it, also before and after it was suspended, in
 /// children that run inline, and in named ones that run in the frame of their parent.
