@@ -19,6 +19,7 @@
 #include "rt/core/scheduler.hpp"
 #include "rt/executor.hpp"
 #include "rt/future.hpp"
+#include "rt/measure/test/counted_by_hand_test.hpp"
 #include "rt/mutex.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
@@ -179,40 +180,34 @@ TEST(speedup, reading_a_result_serves_no_events) {
   });
 }
 
-/// An event that a poller causes once.
-struct event_of_poller final : probe::count_source {
-  std::atomic<bool> wanted{false};
-  std::atomic<std::uint64_t> n{0};
-  bool read(probe::event_counts& into) noexcept override { return into[0] = n, true; }
-  bool read_from_outside(probe::event_counts& into, double&) const noexcept override { return into[0] = n, true; }
-};
-
 // The delay is behind a child that runs in the frame of its parent.
 TEST(speedup, events_during_a_delay_are_of_no_task) {
   run_quietly(1, [](runtime& rt) {
-    const auto source = std::make_shared<event_of_poller>();
-    const probe::task_counts counts(rt.recorder(), false, {{"by hand", 1}}, {source});
+    counts_by_hand counts(rt);
+    struct poll_state {
+      counted_by_hand& event;
+      std::atomic<bool> wanted{false};
+    } s{*counts.event()};
     const std::uint64_t poller = rt.add_poller(
         [](void* p) {
-          auto& event = *static_cast<event_of_poller*>(p);
-          if (event.wanted.exchange(false)) event.n += 1000;
+          auto& state = *static_cast<poll_state*>(p);
+          if (state.wanted.exchange(false)) state.event.n += 1000;
           return poll_result::idle;
         },
-        source.get());
+        &s);
     rt.run(named("speedup parent"), [&] {
       task_group g;
       g.run(named("speedup child"), [&] {
         account_of(rt, 0).pool().required.fetch_add(ticks_from(5e-3));  // as much delay is due
-        source->wanted = true;
+        s.wanted = true;
       });
       g.wait();
     });
     rt.remove_poller(poller);
-    rt.run([] {});  // the slices of the first task have ended
-    const probe::counts_of_tasks all = counts.sums();
+    const probe::counts_of_tasks all = counts.sums_at_the_end();
     EXPECT_EQ(all.of(named("speedup parent").name).events[0], 0u);
     EXPECT_EQ(all.of(named("speedup child").name).events[0], 0u);
-    EXPECT_EQ(all.no_task[0], source->n);
+    EXPECT_EQ(all.no_task[0], s.event.n);
   });
 }
 

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/sanitizers.hpp"
 #include "probe/counters/counter_registry.hpp"
 #include "probe/monitor/test/page_faults_test.hpp"
 #include "probe/record/test/temporary_test.hpp"
 #include "probe/record/work.hpp"
 #include "probe/settings.hpp"
 #include "rt/future.hpp"
+#include "rt/measure/test/counted_by_hand_test.hpp"
 #include "rt/runtime.hpp"
 #include "rt/task_group.hpp"
 #include "rt/test/every_schedule_test.hpp"
@@ -164,38 +166,32 @@ TEST(TaskCounts, PageFaultsAreOfTheTaskTypesThatHaveThem) {
     counter = rt.counters().query("/perf{locality#0/total}/page-faults").value().at(0).value;
   });
   EXPECT_GE(run.cell("counts touch", "perf:page-faults"), 40.0 * pages);
-  EXPECT_LT(run.cell("counts touch", "perf:page-faults"), 60.0 * pages);
-  EXPECT_LT(run.cell("counts spin", "perf:page-faults"), pages);
   EXPECT_GE(run.sum("perf:page-faults"), 60.0 * pages);
   const double in_tasks = run.number("page-faults\":{\"tasks"), outside = run.number("no_task");
   EXPECT_EQ(run.sum("perf:page-faults"), in_tasks);
   EXPECT_GE(outside, 2.0 * pages) << "those of the poller";
   EXPECT_GE(in_tasks + outside, counter);
+#ifndef PLX_TSAN  // which touches memory of its own for each page, and for a thread
+  EXPECT_LT(run.cell("counts touch", "perf:page-faults"), 60.0 * pages);
+  EXPECT_LT(run.cell("counts spin", "perf:page-faults"), pages);
   EXPECT_LT(in_tasks + outside, counter + pages) << "those since the counter was read";
+#endif
 }
-
-/// An event that happens when the test says so.
-struct counted_by_hand final : probe::count_source {
-  std::atomic<std::uint64_t> n{0};
-  bool read(probe::event_counts& into) noexcept override { return into[0] = n, true; }
-  bool read_from_outside(probe::event_counts& into, double&) const noexcept override { return into[0] = n, true; }
-};
 
 TEST(TaskCounts, EventsOfAPollerAreNotOfTheTaskThatWaits) {
   struct poll_state {
-    counted_by_hand* source;
+    counted_by_hand& event;
     std::atomic<bool> waits{false};
     promise<void> answer{};
   };
-  const auto source = std::make_shared<counted_by_hand>();
-  poll_state s{source.get()};
   runtime rt({.workers = 1, .bind = false});
-  const probe::task_counts counts(rt.recorder(), false, {{"by hand", 1}}, {source});
+  counts_by_hand counts(rt);
+  poll_state s{*counts.event()};
   const std::uint64_t poller = rt.add_poller(
       [](void* p) {
         auto& state = *static_cast<poll_state*>(p);
         if (!state.waits.exchange(false)) return poll_result::pending;
-        state.source->n += 1000;
+        state.event.n += 1000;
         state.answer.set_value();
         return poll_result::progressed;
       },
@@ -204,11 +200,10 @@ TEST(TaskCounts, EventsOfAPollerAreNotOfTheTaskThatWaits) {
     future<void> f = s.answer.get_future();
     s.waits = true;
     f.get();
-    s.source->n += 1;
+    s.event.n += 1;
   });
   rt.remove_poller(poller);
-  rt.run(type("counts main"), [] {});  // the slices of the first task have ended
-  const probe::counts_of_tasks all = counts.sums();
+  const probe::counts_of_tasks all = counts.sums_at_the_end();
   EXPECT_EQ(all.of(probe::register_name("counts answer")).events[0], 1u);
   EXPECT_EQ(all.no_task[0], 1000u);
 }
