@@ -11,6 +11,7 @@ from .. import ReadError, html
 from ..performance import pictures
 from ..performance.diagnosis.idle import locks
 from ..performance.roofline import roofline_picture
+from ..performance.speedups import speedups_of, speedups_picture
 from ..picture import dark, light, render
 from ..tables import read_json
 from ..text import count, percent, plural, seconds, short, trimmed
@@ -289,7 +290,7 @@ class Performance(Part):
             self.part("Idle rate", self.idle), self.part("Timeline", self.timeline),
             self.part("Timeline of the job", self.job_timeline) if self._has("job_timeline.csv") else "",
             self.part("Concurrency", self.concurrency), self.part("Tasks", self.tasks),
-            self.part("Roofline", self.roofline),
+            self.part("Roofline", self.roofline), self.part("Virtual speed-ups", self.speedups),
             self.part("Flame graph", self.flame) if self._has("flame.svg") else "",
             self.part("Functions", self.stacks) if self._has("stacks.svg") else "",
             self.part("Critical path", self.critical_path), self.part("Length of tasks", self.scatter),
@@ -505,6 +506,10 @@ class Performance(Part):
     def roofline(self) -> str:
         found = self.facts.evidence.roofline if self.facts.evidence is not None else None
         picture = roofline_picture(found) if found is not None else None
+        return self.picture(picture) if picture is not None else ""
+
+    def speedups(self) -> str:
+        picture = speedups_picture(speedups_of(self.facts.run.folder))
         return self.picture(picture) if picture is not None else ""
 
     def _events(self) -> str:
