@@ -40,7 +40,7 @@ class Row:
 def rows() -> list[Row]:
     table = [Row(cause, *pair) for cause, pair in known.PAIRS.items()]
     table.append(Row("waiting", "slow_writes", "healthy"))
-    table += [Row("compare", "false_sharing", "padded"), Row("compare", "stream", "stream_in_cache")]
+    table += [Row("bandwidth", "triad", "triad_in_cache"), Row("compare", "false_sharing", "padded")]
     if known.JOB.exists() and shutil.which("mpirun") is not None:
         table.append(Row("answers", "late", "early"))
     return table
@@ -64,8 +64,9 @@ def diagnosis_of(program: str, folder: Path, first: bool) -> dict:
     """A run's diagnosis. Causes that one run cannot show have one finding, from runs with one worker and with two."""
     if program in ("late", "early"):
         return diagnose(run(launched.command(2, known.JOB, program), folder, first)).json()
-    if program not in ("false_sharing", "padded", "stream", "stream_in_cache"):
-        return diagnose(run([known.PROGRAM, program], folder, first)).json()
+    if program not in ("false_sharing", "padded"):
+        settings = {"PLX_ROOFLINE": "1"} if program.startswith("triad") else {}
+        return diagnose(run([known.PROGRAM, program], folder, first, **settings)).json()
     each = [evidence_of(run([known.PROGRAM, program], folder / n, first, PLX_THREADS=n)) for n in ("1", "2")]
     return {"findings": [{"id": "compare"}] if compare_slowdown(*each).sentences else []}
 
