@@ -87,6 +87,10 @@ struct worker {
   std::atomic<bool> searching{false};
   std::atomic<bool> looks_for_work{false};  // searches or sleeps: it runs no task
 
+  // Searching workers read the next deadline of every worker in each round. It changes rarely, so its line must hold
+  // nothing that the worker writes for each task or round, such as `turn` and `rng`.
+  alignas(cache_line_bytes) timer_queue timers;
+
   /// Last observation of another worker's deque that held a single task.
   struct single_task {
     std::int64_t oldest = -1;
@@ -100,7 +104,6 @@ struct worker {
   unsigned turn = 0;          // counts loop rounds, so that the injection queue is checked periodically
   bool others_first = false;  // see scheduler::put_off()
 
-  timer_queue timers;
   parker sleep;
   ticks nap = 0;                            // length of its next nap as the watcher
   ticks sleeps_until = timer_queue::never;  // guarded by the scheduler's sleep_lock_

@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <thread>
@@ -135,6 +136,30 @@ TEST(runtime, fibers_do_not_pile_up_where_tasks_are_resumed) {
   plx::detail::scheduler s({.workers = 2, .deterministic = true}, {}, recorder);
   for (int i = 0; i < 10000; ++i) s.keep_loop_fiber(s.worker_at(1), s.take_loop_fiber(s.worker_at(0)));
   EXPECT_LT(s.stacks().total(), 200u);
+}
+
+// Searching workers read the next deadline of every worker in each round: the worker must not lose the line that it
+// writes for each task.
+TEST(runtime, the_next_deadline_lies_on_a_line_that_its_worker_does_not_write_for_each_task) {
+  plx::probe::recorder recorder(1);
+  plx::detail::scheduler s({.workers = 1, .deterministic = true}, {}, recorder);
+  const plx::detail::worker& w = s.worker_at(0);
+  const auto first_line = [](const auto& m) {
+    return reinterpret_cast<std::uintptr_t>(&m) / plx::detail::cache_line_bytes;
+  };
+  const auto last_line = [](const auto& m) {
+    return (reinterpret_cast<std::uintptr_t>(&m + 1) - 1) / plx::detail::cache_line_bytes;
+  };
+  const auto apart = [&](const auto& m) {
+    return last_line(m) < first_line(w.timers) || first_line(m) > last_line(w.timers);
+  };
+  EXPECT_TRUE(apart(w.turn));
+  EXPECT_TRUE(apart(w.rng));
+  EXPECT_TRUE(apart(w.boundary));
+  EXPECT_TRUE(apart(w.searching));
+  EXPECT_TRUE(apart(w.executed));
+  EXPECT_TRUE(apart(w.spawned));
+  EXPECT_TRUE(apart(w.deque));
 }
 
 TEST(runtime, waits_can_be_asked_for_while_tasks_run) {
