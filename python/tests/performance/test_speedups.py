@@ -28,14 +28,14 @@ def test_types_come_with_the_largest_gain_first_and_gains_by_percent(tmp_path):
     assert sentence(small) == 'If "small" took 50 % less time, a step would take no measurably different time (-0.3 to +1.2 % less).'
 
 
-def test_few_rounds_have_no_bounds_and_types_without_any_are_left_out(tmp_path):
+def test_few_rounds_have_no_bounds_and_types_without_any_are_omitted(tmp_path):
     (one,) = speedups_of(run_of(tmp_path, "solve,50,3,0.31,,,open\nnever,50,0,,,,open\n"))
     assert one.gains[0].low is None and not one.settled
     assert sentence(one) == 'If "solve" took 50 % less time, a step would take about 31 % less (few rounds).'
     assert "Not settled when the run ended: solve." in speedups_picture([one]).caption
 
 
-def test_a_loss_is_said_to_be_one(tmp_path):
+def test_a_loss_is_reported_as_one(tmp_path):
     (one,) = speedups_of(run_of(tmp_path, "solve,50,9,-0.04,-0.05,-0.03,settled\n"))
     assert sentence(one).endswith("a step would take 4.0 % more (3.0 to 5.0).")
 
