@@ -234,8 +234,8 @@ static void* map_stacks(std::size_t& n, std::size_t stride) {
 }
 
 // Allocation and system calls precede the spinlock, so that put() and get() of other threads never wait for them.
-// All guards at once: a guard when its stack is first used saved a third of the calls of mprotect() in skynet/plx-async,
-// but it took 9 to 39 % longer (2 to 16 threads on two cores).
+// All guards at once: a guard when its stack is first used saved a third of the calls of mprotect() in
+// skynet/plx-async, but it took 9 to 39 % longer (2 to 16 threads on two cores).
 void stack_pool::add_slab() {
   std::size_t n = stacks_per_slab_;
   const std::size_t guard = guard_bytes();
