@@ -4,9 +4,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "probe/monitor/task_counts.hpp"
 #include "probe/record/recorder.hpp"
@@ -25,9 +22,9 @@ class counts_by_hand {
   /// Requires: one worker.
   explicit counts_by_hand(runtime& rt) : rt_(rt), counts_(rt.recorder(), false, {{"by hand", 1}}, {event_}) {}
 
-  [[nodiscard]] const std::shared_ptr<counted_by_hand>& event() const noexcept { return event_; }
+  [[nodiscard]] counted_by_hand& event() const noexcept { return *event_; }
 
-  /// Ends counting; afterwards the worker uses no counts, and this object may end before the runtime.
+  /// Ends counting: afterwards the worker uses no counts, and this object may end before the runtime. Call it once.
   probe::counts_of_tasks sums_at_the_end() {
     rt_.run([] {});  // the worker's slices before this one have ended, and are counted
     rt_.recorder().counting(false);

@@ -187,7 +187,7 @@ TEST(speedup, events_during_a_delay_are_of_no_task) {
     struct poll_state {
       counted_by_hand& event;
       std::atomic<bool> wanted{false};
-    } s{*counts.event()};
+    } s{counts.event()};
     const std::uint64_t poller = rt.add_poller(
         [](void* p) {
           auto& state = *static_cast<poll_state*>(p);

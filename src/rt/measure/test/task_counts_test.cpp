@@ -186,7 +186,7 @@ TEST(TaskCounts, EventsOfAPollerAreNotOfTheTaskThatWaits) {
   };
   runtime rt({.workers = 1, .bind = false});
   counts_by_hand counts(rt);
-  poll_state s{*counts.event()};
+  poll_state s{counts.event()};
   const std::uint64_t poller = rt.add_poller(
       [](void* p) {
         auto& state = *static_cast<poll_state*>(p);
